@@ -1,0 +1,11 @@
+//! Tenure's benches: `cargo run --release -p tenure-bench -- <word>`.
+
+mod schema;
+
+fn main() -> anyhow::Result<()> {
+    let mut args = std::env::args().skip(1);
+    match args.next().as_deref() {
+        Some("schema") => schema::run(args),
+        _ => anyhow::bail!("usage: tenure-bench schema [--jobs N] [--postgres URL] [--only TEXT]"),
+    }
+}

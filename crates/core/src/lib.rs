@@ -1,0 +1,24 @@
+//! What is true of work held under lease.
+//!
+//! The rules of Tenure as plain data and pure functions: nothing here reads a clock, draws a random number, waits,
+//! allocates a connection or knows a format on disk or on the wire. `now` and chance are arguments.
+//!
+//! The rule ids in the comments (L3, Q5 …) are those of `docs/contracts.md`.
+//!
+//! - [`lease`]: the right to work on one unit until a deadline, and the reasons it can be lost.
+//! - [`queue`]: the work queue. [`queue::Queues`] is the whole queue as one value: the in-memory backend keeps it
+//!   behind a lock, and every other backend is compared with it step by step.
+//! - [`retry`]: when a failed attempt may run again.
+//! - [`bounds`] and [`json`]: what callers may send, and the one error that says why not.
+
+pub mod bounds;
+pub mod json;
+pub mod lease;
+pub mod queue;
+
+pub mod retry;
+pub mod time;
+
+pub use bounds::Invalid;
+pub use lease::{LostReason, Token};
+pub use time::Time;

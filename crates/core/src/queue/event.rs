@@ -1,0 +1,174 @@
+//! What happened to a job, one readable sentence each (L8).
+//!
+//! Abnormal transitions and operator actions are stored as they happen; what goes well is read off the job and its
+//! attempts, so that the hot path writes no event. [`timeline`] merges both.
+
+use super::job::{Job, JobId, Outcome, Reason, words};
+use super::request::Verb;
+use crate::lease::{LostReason, Token};
+use crate::time::Time;
+
+words! {
+    /// The kinds of events.
+    What {
+        /// It entered the queue.
+        Enqueued = "enqueued",
+        /// A worker claimed it.
+        Claimed = "claimed",
+        /// Its lease ran out.
+        Expired = "expired",
+        /// A write under a lost lease was refused.
+        Refused = "refused",
+        /// An attempt failed and it waits for the next.
+        Retried = "retried",
+        /// It was completed.
+        Completed = "completed",
+        /// It failed for good.
+        Failed = "failed",
+        /// Its holder put it off.
+        Snoozed = "snoozed",
+        /// Its holder gave it back.
+        Released = "released",
+    }
+}
+
+/// One thing that happened to one job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// When, by the store's clock.
+    pub at: Time,
+    /// To which job.
+    pub job: JobId,
+    /// What.
+    pub what: What,
+    /// Under which token.
+    pub token: Option<Token>,
+    /// By or from whom.
+    pub owner: Option<String>,
+    /// Attempts counted when it happened; `None` where the attempt was not counted.
+    pub attempt: Option<u32>,
+    /// The write that was refused; `None` for a heartbeat.
+    pub verb: Option<Verb>,
+    /// Why it was refused.
+    pub lost: Option<LostReason>,
+    /// Why the job failed.
+    pub reason: Option<Reason>,
+    /// When it is due again.
+    pub until: Option<Time>,
+    /// The beginning of what went wrong.
+    pub error: Option<String>,
+    /// How often, where repetitions are counted into one event.
+    pub count: u32,
+}
+
+/// Characters of an error that an event repeats; the whole text stays with the attempt.
+pub(super) const EVENT_ERROR_CHARS: usize = 200;
+
+impl Event {
+    /// An event with nothing but its time, job and kind.
+    #[must_use]
+    pub fn new(at: Time, job: JobId, what: What) -> Event {
+        Event {
+            at,
+            job,
+            what,
+            token: None,
+            owner: None,
+            attempt: None,
+            verb: None,
+            lost: None,
+            reason: None,
+            until: None,
+            error: None,
+            count: 1,
+        }
+    }
+
+    /// Under this claim.
+    #[must_use]
+    pub fn by(mut self, owner: &str, token: Token) -> Event {
+        self.owner = Some(owner.to_owned());
+        self.token = Some(token);
+        self
+    }
+
+    /// With the beginning of an error.
+    #[must_use]
+    pub fn error(mut self, error: Option<&str>) -> Event {
+        self.error = error.map(|error| error.chars().take(EVENT_ERROR_CHARS).collect());
+        self
+    }
+
+    /// The event as a sentence for an operator.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let owner = self.owner.as_deref().unwrap_or("someone");
+        let token = self.token.map_or("-".to_owned(), |token| token.to_string());
+        let attempt = self.attempt.unwrap_or(0);
+        let error = self.error.as_deref().map_or(String::new(), |error| format!(": {error}"));
+        match self.what {
+            What::Enqueued => "entered the queue".to_owned(),
+            What::Claimed => format!("{owner} claimed it under token {token}"),
+            What::Completed => format!("{owner} completed it under token {token}"),
+            What::Snoozed => format!("{owner} put it off, attempt given back"),
+            What::Released => format!("{owner} gave it back, attempt given back"),
+            What::Retried => {
+                format!("attempt {attempt} of {owner} failed, next try {}{error}", self.wait())
+            }
+            What::Failed => match self.reason {
+                Some(Reason::Failed) => format!("{owner} failed it for good{error}"),
+                Some(Reason::AttemptsSpent) => {
+                    format!("attempt {attempt} of {owner} failed, and it was the last{error}")
+                }
+                Some(Reason::CrashLimit) => {
+                    format!("failed for good: the lease of attempt {attempt} ran out at {owner}, and it was the last")
+                }
+                Some(Reason::Timeout) => format!("attempt {attempt} of {owner} took too long, and it was the last"),
+                Some(Reason::Cancelled) | None => "failed for good".to_owned(),
+            },
+            What::Expired if self.attempt.is_none() => {
+                format!("the lease of {owner} (token {token}) ran out before it was started; attempt given back")
+            }
+            What::Expired => format!("the lease of {owner} (token {token}) ran out during attempt {attempt}"),
+            What::Refused => {
+                let verb = self.verb.map_or("heartbeat", Verb::as_str);
+                let lost = self.lost.unwrap_or(LostReason::Unknown);
+                let times = if self.count > 1 { format!(" ({} times)", self.count) } else { String::new() };
+                format!("refused a {verb} from {owner} under token {token}: {}{times}", lost.sentence())
+            }
+        }
+    }
+
+    /// The wait until it is due again, rounded as a person would say it.
+    fn wait(&self) -> String {
+        let ms = self.until.map_or(0, |until| until.ms_since(self.at));
+        match ms {
+            0 => "at once".to_owned(),
+            1..=999 => format!("in {ms} ms"),
+            1_000..=119_999 => format!("in {:.1} s", ms as f64 / 1_000.0),
+            _ => format!("in {} min", ms / 60_000),
+        }
+    }
+}
+
+/// Everything that is known to have happened to `job`, oldest first: `stored` events and what the job itself tells.
+#[must_use]
+pub fn timeline(job: &Job, stored: Vec<Event>) -> Vec<Event> {
+    let mut events = vec![Event::new(job.created_at, job.id, What::Enqueued)];
+    for attempt in job.all_attempts() {
+        events.push(Event::new(attempt.claimed_at, job.id, What::Claimed).by(&attempt.owner, attempt.token));
+        let what = match attempt.outcome {
+            Some(Outcome::Completed) => What::Completed,
+            Some(Outcome::Snoozed) => What::Snoozed,
+            Some(Outcome::Released) => What::Released,
+            // The others were stored when they happened.
+            Some(Outcome::Failed | Outcome::Retried | Outcome::Expired | Outcome::Cancelled) | None => continue,
+        };
+        let ended_at = attempt.ended_at.unwrap_or(attempt.claimed_at);
+        events.push(Event::new(ended_at, job.id, what).by(&attempt.owner, attempt.token));
+    }
+    events.extend(stored);
+    // A stable sort: within one instant a claim comes before what happened under it.
+    events.sort_by_key(|event| (event.at, event.token, event.what != What::Claimed));
+    events
+}

@@ -1,0 +1,226 @@
+//! One job, and what is remembered of each time it was claimed.
+
+use crate::lease::{Pulse, Token};
+use crate::retry::Backoff;
+use crate::time::Time;
+use std::fmt;
+use std::str::FromStr;
+
+/// A job's number, drawn by the store from one growing counter. Callers see it as an opaque string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobId(pub i64);
+
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for JobId {
+    type Err = ();
+
+    /// Only the spelling that [`Display`](fmt::Display) gives: `007` is not the id `7`.
+    fn from_str(text: &str) -> Result<JobId, ()> {
+        let id = text.parse().map(JobId).map_err(drop)?;
+        if id.to_string() == text && id.0 > 0 { Ok(id) } else { Err(()) }
+    }
+}
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$variant_doc])* $variant,)+ }
+
+        impl $name {
+            /// Every variant, in the order of its declaration.
+            pub const ALL: &'static [$name] = &[$($name::$variant,)+];
+
+            /// The word used in the database, on the wire and on the screen.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $word,)+ }
+            }
+
+            /// The variant spelled `word`.
+            #[must_use]
+            pub fn parse(word: &str) -> Option<$name> {
+                match word { $($word => Some($name::$variant),)+ _ => None }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+words! {
+    /// Where a job stands (Q1). Scheduled or backing-off work is `Queued` with a future `run_at`.
+    Status {
+        /// Waiting to be claimed.
+        Queued = "queued",
+        /// Claimed; held under a lease until it expires.
+        Running = "running",
+        /// Finished well.
+        Completed = "completed",
+        /// Finished badly, for a [`Reason`].
+        Failed = "failed",
+    }
+}
+
+impl Status {
+    /// Whether nothing but an operator moves the job again (L9).
+    #[must_use]
+    pub fn terminal(self) -> bool {
+        matches!(self, Status::Completed | Status::Failed)
+    }
+}
+
+words! {
+    /// Why a job failed for good.
+    Reason {
+        /// Its handler said that retrying is useless.
+        Failed = "failed",
+        /// Its last attempt failed.
+        AttemptsSpent = "attempts_spent",
+        /// Its last attempt took its worker down, or outlived its lease.
+        CrashLimit = "crash_limit",
+        /// An operator ended it.
+        Cancelled = "cancelled",
+        /// Its handler outlived `timeout_ms` on its last attempt.
+        Timeout = "timeout",
+    }
+}
+
+words! {
+    /// How an attempt ended.
+    Outcome {
+        /// The holder completed it.
+        Completed = "completed",
+        /// The holder failed it, for good.
+        Failed = "failed",
+        /// The holder failed it; it was put back to be tried again.
+        Retried = "retried",
+        /// The holder put it back for later, without counting the attempt.
+        Snoozed = "snoozed",
+        /// The holder gave it back, without counting the attempt.
+        Released = "released",
+        /// Its lease ran out.
+        Expired = "expired",
+        /// It ended because an operator had asked for it.
+        Cancelled = "cancelled",
+    }
+}
+
+/// One claim of a job, from grant to end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attempt {
+    /// The claim's fencing token.
+    pub token: Token,
+    /// Who claimed it.
+    pub owner: String,
+    /// When it was claimed.
+    pub claimed_at: Time,
+    /// When it ended; `None` while it runs.
+    pub ended_at: Option<Time>,
+    /// How it ended; `None` while it runs.
+    pub outcome: Option<Outcome>,
+    /// The holder's own verb, if the holder ended it: the receipt that L12 answers from.
+    pub verb: Option<super::Verb>,
+    /// What went wrong.
+    pub error: Option<String>,
+    /// How its lease was kept.
+    pub pulse: Pulse,
+}
+
+/// The lease under which a job runs now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lease {
+    /// Who holds it.
+    pub owner: String,
+    /// Its fencing token.
+    pub token: Token,
+    /// When it was granted.
+    pub granted_at: Time,
+    /// When it runs out, unless renewed.
+    pub expires_at: Time,
+    /// How it was kept so far.
+    pub pulse: Pulse,
+}
+
+/// A job as its store knows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// Its number.
+    pub id: JobId,
+    /// The queue it waits in.
+    pub queue: String,
+    /// What a worker must know to run it.
+    pub kind: String,
+    /// JSON, byte for byte as it was sent.
+    pub payload: String,
+    /// Higher is claimed first.
+    pub priority: i32,
+    /// When it was enqueued.
+    pub created_at: Time,
+    /// It is not claimed before.
+    pub run_at: Time,
+    /// Attempts counted so far, the running one included (L6).
+    pub attempt: u32,
+    /// Attempts it may have.
+    pub attempts_max: u32,
+    /// Its own backoff, if it has one.
+    pub backoff: Option<Backoff>,
+    /// How long one attempt may take.
+    pub timeout_ms: Option<u64>,
+    /// Where it stands.
+    pub status: Status,
+    /// Why it failed, once it has.
+    pub reason: Option<Reason>,
+    /// What its handler returned, as JSON.
+    pub result: Option<String>,
+    /// What went wrong last.
+    pub error: Option<String>,
+    /// What its holder last said about its progress, as JSON.
+    pub progress: Option<String>,
+    /// What its holder last saved for the next attempt, as JSON.
+    pub checkpoint: Option<String>,
+    /// The token of its last claim; never taken back (L2).
+    pub token: Option<Token>,
+    /// The lease it runs under, while it runs.
+    pub lease: Option<Lease>,
+    /// Ended claims, oldest first, the last [`ATTEMPTS_KEPT`](crate::bounds::ATTEMPTS_KEPT) of them.
+    pub attempts: Vec<Attempt>,
+    /// When it ended.
+    pub finished_at: Option<Time>,
+}
+
+impl Job {
+    /// When it last changed its place: enqueued, claimed, put back or finished. Heartbeats do not count.
+    #[must_use]
+    pub fn updated_at(&self) -> Time {
+        let claimed_at = self.lease.as_ref().map(|lease| lease.granted_at);
+        let put_back_at = self.attempts.last().and_then(|attempt| attempt.ended_at);
+        self.finished_at.or(claimed_at).or(put_back_at).unwrap_or(self.created_at)
+    }
+
+    /// Every remembered claim, the running one last.
+    #[must_use]
+    pub fn all_attempts(&self) -> Vec<Attempt> {
+        let running = self.lease.iter().map(|lease| Attempt {
+            token: lease.token,
+            owner: lease.owner.clone(),
+            claimed_at: lease.granted_at,
+            ended_at: None,
+            outcome: None,
+            verb: None,
+            error: None,
+            pulse: lease.pulse,
+        });
+        self.attempts.iter().cloned().chain(running).collect()
+    }
+}

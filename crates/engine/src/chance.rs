@@ -1,0 +1,10 @@
+//! Chance, for jitter only: nothing here must be hard to guess.
+
+use std::hash::{BuildHasher, RandomState};
+
+/// A number in −1 … 1.
+pub(crate) fn signed_unit() -> f64 {
+    // Each RandomState is keyed anew by the standard library from the system's randomness and a counter.
+    let bits = RandomState::new().hash_one(0u8) >> 11;
+    (bits as f64 / (1u64 << 53) as f64) * 2.0 - 1.0
+}

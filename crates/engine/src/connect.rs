@@ -1,0 +1,17 @@
+//! From an address to a store: the only place that names a backend.
+
+use std::sync::Arc;
+use tenure_memory::MemoryStore;
+use tenure_postgres::PostgresStore;
+use tenure_store::{Store, StoreError};
+
+/// Opens the store at `url`.
+pub(crate) async fn open(url: &str) -> Result<Arc<dyn Store>, StoreError> {
+    match url.split_once(':') {
+        Some(("memory", "")) => Ok(Arc::new(MemoryStore::new())),
+        Some(("postgres" | "postgresql", _)) => Ok(Arc::new(PostgresStore::open(url).await?)),
+        _ => Err(StoreError::Address {
+            message: "use sqlite:FILE, sqlite::memory:, postgres://USER@HOST/DATABASE or memory:".to_owned(),
+        }),
+    }
+}

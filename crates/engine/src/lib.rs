@@ -1,0 +1,94 @@
+//! Durable work, held under lease.
+//!
+//! A [`Tenure`] is an open store: an SQLite file, a PostgreSQL shared by many machines, or the memory of this process.
+//! Work in it is held under a lease `(owner, token, expires_at)`, and nothing that matters is written except under
+//! the lease that is current.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure::Error> {
+//! use tenure::{Act, Claim, NewJob, Status, Tenure};
+//!
+//! let tenure = Tenure::open("memory:").await?;
+//! tenure.enqueue(NewJob::new("images", "resize", r#"{"asset":42}"#)).await?;
+//!
+//! let claims = tenure.claim(Claim::new("images", "worker-1")).await?;
+//! let job = &claims.jobs[0];
+//! assert_eq!(job.payload, r#"{"asset":42}"#);
+//!
+//! let ended = tenure.complete(job.id, "worker-1", job.token, None).await?;
+//! assert_eq!(ended.status, Status::Completed);
+//!
+//! // A write under a token that no longer counts changes nothing, and says why.
+//! let refused = tenure.release(job.id, "worker-1", job.token).await.unwrap_err();
+//! assert_eq!(refused.code(), "lease_lost");
+//! # Ok(()) }
+//! ```
+
+mod chance;
+mod connect;
+mod error;
+mod queue;
+pub mod upkeep;
+
+use std::sync::Arc;
+use tenure_store::Store;
+
+pub use error::Error;
+pub use tenure_core::queue::{
+    Act, Attempt, Beat, Beaten, Claim, ClaimedJob, Claims, Counts, Ended, Ending, Enqueued, Event, Filter, Grants,
+    Idle, Job, JobId, Lease, NewJob, Outcome, Page, QueueInfo, Reason, Recovered, Retry, Start, Status, Verb, What,
+};
+pub use tenure_core::retry::Backoff;
+pub use tenure_core::{Invalid, LostReason, Time, Token, bounds};
+pub use tenure_store::StoreError;
+
+/// The answer of every call.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An open store. Cheap to clone; every clone is the same store.
+#[derive(Clone)]
+pub struct Tenure {
+    store: Arc<dyn Store>,
+}
+
+impl Tenure {
+    /// Opens the store at `url`: `sqlite:tenure.db`, `sqlite::memory:`, `postgres://…` or `memory:`.
+    ///
+    /// An empty store gets its schema. An SQLite file of an older Tenure is upgraded; an older PostgreSQL schema is
+    /// refused until `tenure migrate` was run; a newer one is refused by name.
+    pub async fn open(url: &str) -> Result<Tenure> {
+        Ok(Tenure { store: connect::open(url).await? })
+    }
+
+    /// A Tenure on a store that the caller opened.
+    pub fn on(store: impl Store) -> Tenure {
+        Tenure { store: Arc::new(store) }
+    }
+
+    /// The store's clock: the only one that judges leases (L5).
+    pub async fn now(&self) -> Result<Time> {
+        Ok(self.store.now().await?)
+    }
+
+    /// The epoch of the tokens drawn from now on (L2).
+    pub async fn epoch(&self) -> Result<u16> {
+        Ok(self.store.epoch().await?)
+    }
+
+    /// Raises the epoch, so that every later token outranks every earlier one. For a store that was restored from a
+    /// copy without noticing, such as an SQLite file put back from a backup.
+    pub async fn new_epoch(&self) -> Result<u16> {
+        Ok(self.store.new_epoch().await?)
+    }
+
+    /// What this store is and how durable, in one line for people.
+    pub async fn describe(&self) -> Result<String> {
+        Ok(self.store.describe().await?)
+    }
+}
+
+impl std::fmt::Debug for Tenure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tenure")
+    }
+}

@@ -1,0 +1,164 @@
+//! The work queue: enqueue, claim, heartbeat, finish, and look.
+
+use crate::{Error, Result, Tenure, chance};
+use std::time::Duration;
+use tenure_core::bounds;
+use tenure_core::queue::{
+    Act, Beat, Beaten, Claim, Claims, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob, Page, QueueInfo,
+    Retry, Start, timeline,
+};
+use tenure_core::{Invalid, LostReason, Token};
+use tokio::time::Instant;
+
+/// How long a waiting claim sleeps at most before it looks again: the floor under lost wake-ups.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+impl Tenure {
+    /// Adds a job.
+    pub async fn enqueue(&self, job: NewJob) -> Result<Enqueued> {
+        let enqueued = self.enqueue_all(vec![job]).await?;
+        enqueued.into_iter().next().ok_or_else(short_answer)
+    }
+
+    /// Adds jobs, all or none, in this order.
+    pub async fn enqueue_all(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {
+        NewJob::check_all(&jobs)?;
+        Ok(self.store.enqueue(jobs).await?)
+    }
+
+    /// Takes jobs that are due, or says at once why there are none.
+    pub async fn claim(&self, claim: Claim) -> Result<Claims> {
+        claim.check()?;
+        Ok(self.store.claim(claim).await?)
+    }
+
+    /// Takes jobs that are due, waiting up to `wait` for the first. No database connection is held while waiting.
+    pub async fn claim_within(&self, claim: Claim, wait: Duration) -> Result<Claims> {
+        let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        bounds::within("wait_ms", wait_ms, 0, bounds::WAIT_MS_MAX)?;
+        claim.check()?;
+        let deadline = Instant::now() + wait;
+        // Listening begins before the first look, so that nothing enqueued in between is missed.
+        let mut listener = self.store.signals().listen(claim.queues.clone());
+        loop {
+            let claims = self.store.claim(claim.clone()).await?;
+            if !claims.jobs.is_empty() || Instant::now() >= deadline {
+                return Ok(claims);
+            }
+            let due = claims.again_in_ms.map_or(LOOK_AGAIN, Duration::from_millis);
+            let next_look = (Instant::now() + due.min(LOOK_AGAIN)).min(deadline);
+            tokio::select! {
+                () = listener.woken() => {}
+                () = tokio::time::sleep_until(next_look) => {}
+            }
+        }
+    }
+
+    /// Marks the first jobs of a shared lease as started, before their handlers run (L6).
+    pub async fn start(&self, start: Start) -> Result<()> {
+        bounds::name("worker", &start.owner)?;
+        Ok(self.store.start(start).await??)
+    }
+
+    /// Renews a lease, and carries progress and a checkpoint (Q3).
+    pub async fn heartbeat(&self, beat: Beat) -> Result<Beaten> {
+        beat.check()?;
+        only(self.store.heartbeat(vec![beat]).await?)
+    }
+
+    /// Renews many leases, each answered on its own.
+    pub async fn heartbeats(&self, beats: Vec<Beat>) -> Result<Vec<Result<Beaten>>> {
+        bounds::within("heartbeats", beats.len() as u64, 1, bounds::BULK_MAX)?;
+        for (i, beat) in beats.iter().enumerate() {
+            beat.check().map_err(|refusal| refusal.within(&format!("heartbeats[{i}]")))?;
+        }
+        Ok(each(self.store.heartbeat(beats).await?))
+    }
+
+    /// Ends a claim as done.
+    pub async fn complete(&self, job: JobId, owner: &str, token: Token, result: Option<String>) -> Result<Ended> {
+        self.finish(Ending { job, owner: owner.to_owned(), token, act: Act::Complete { result } }).await
+    }
+
+    /// Ends a claim as failed, to be tried again by the job's backoff while it has attempts.
+    pub async fn fail(&self, job: JobId, owner: &str, token: Token, error: &str) -> Result<Ended> {
+        let retry = Retry::Policy { chance: chance::signed_unit() };
+        let act = Act::Fail { error: error.to_owned(), retry };
+        self.finish(Ending { job, owner: owner.to_owned(), token, act }).await
+    }
+
+    /// Puts a job off, without counting the attempt.
+    pub async fn snooze(&self, job: JobId, owner: &str, token: Token, delay: Duration) -> Result<Ended> {
+        let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+        self.finish(Ending { job, owner: owner.to_owned(), token, act: Act::Snooze { delay_ms } }).await
+    }
+
+    /// Gives a job back, without counting the attempt.
+    pub async fn release(&self, job: JobId, owner: &str, token: Token) -> Result<Ended> {
+        self.finish(Ending { job, owner: owner.to_owned(), token, act: Act::Release }).await
+    }
+
+    /// Ends a claim (Q4). The same ending sent again is answered as the first time, with `already` (L12).
+    pub async fn finish(&self, mut ending: Ending) -> Result<Ended> {
+        ending.check()?;
+        only(self.store.finish(vec![ending]).await?)
+    }
+
+    /// Ends many claims, each answered on its own.
+    pub async fn finish_all(&self, mut endings: Vec<Ending>) -> Result<Vec<Result<Ended>>> {
+        bounds::within("endings", endings.len() as u64, 1, bounds::BULK_MAX)?;
+        for (i, ending) in endings.iter_mut().enumerate() {
+            ending.check().map_err(|refusal| refusal.within(&format!("endings[{i}]")))?;
+        }
+        Ok(each(self.store.finish(endings).await?))
+    }
+
+    /// One job, finished or not, as long as it is kept.
+    pub async fn job(&self, id: JobId) -> Result<Option<Job>> {
+        Ok(self.store.job(id).await?)
+    }
+
+    /// Everything that is known to have happened to a job, oldest first (L8).
+    pub async fn timeline(&self, id: JobId) -> Result<Option<Vec<Event>>> {
+        let Some(job) = self.store.job(id).await? else { return Ok(None) };
+        let stored = self.store.events(id).await?;
+        Ok(Some(timeline(&job, stored)))
+    }
+
+    /// Jobs that match, newest first, from below `before`.
+    pub async fn jobs(&self, filter: Filter, before: Option<JobId>, limit: u32) -> Result<Page<Job>> {
+        check_filter(&filter)?;
+        bounds::within("limit", limit.into(), 1, bounds::LIST_MAX)?;
+        Ok(self.store.jobs(filter, before, limit).await?)
+    }
+
+    /// One queue, if it was ever used.
+    pub async fn queue(&self, name: &str) -> Result<Option<QueueInfo>> {
+        bounds::name("queue", name)?;
+        Ok(self.store.queue(name).await?)
+    }
+
+    /// Queues by name, from after `after`.
+    pub async fn queues(&self, after: Option<&str>, limit: u32) -> Result<Page<QueueInfo>> {
+        bounds::within("limit", limit.into(), 1, bounds::LIST_MAX)?;
+        Ok(self.store.queues(after, limit).await?)
+    }
+}
+
+fn check_filter(filter: &Filter) -> std::result::Result<(), Invalid> {
+    filter.queue.as_deref().map_or(Ok(()), |queue| bounds::name("queue", queue))?;
+    filter.kind.as_deref().map_or(Ok(()), |kind| bounds::name("kind", kind))
+}
+
+fn only<T>(answers: Vec<std::result::Result<T, LostReason>>) -> Result<T> {
+    let answer = answers.into_iter().next().ok_or_else(short_answer)?;
+    Ok(answer?)
+}
+
+fn each<T>(answers: Vec<std::result::Result<T, LostReason>>) -> Vec<Result<T>> {
+    answers.into_iter().map(|answer| answer.map_err(Error::from)).collect()
+}
+
+fn short_answer() -> Error {
+    tenure_store::StoreError::broken("it answered fewer items than it was asked").into()
+}

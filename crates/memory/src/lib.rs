@@ -1,0 +1,141 @@
+//! Tenure in the memory of one process: [`tenure_core`] behind a lock.
+//!
+//! Fast, and as exact as the rules themselves, for tests and for work that may die with its process. Nothing here
+//! survives a restart, and tokens live as long as the process (L2).
+
+use async_trait::async_trait;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tenure_core::Time;
+use tenure_core::queue::{
+    Beat, Beaten, Claim, Claims, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob, Page, QueueInfo, Queues,
+    Recovered, Start, Status,
+};
+use tenure_store::{Clock, Fenced, QueueStore, Result, Signals, StoreError, Upkeep};
+
+/// A store that lives as long as this value.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    queues: Mutex<Queues>,
+    clock: Clock,
+    signals: Signals,
+}
+
+impl MemoryStore {
+    /// An empty store on the machine's clock.
+    #[must_use]
+    pub fn new() -> MemoryStore {
+        MemoryStore::default()
+    }
+
+    /// An empty store on a clock of the caller's.
+    #[must_use]
+    pub fn with_clock(clock: Clock) -> MemoryStore {
+        MemoryStore { clock, ..MemoryStore::default() }
+    }
+
+    /// The queues, and the instant at which they were locked (L5: read after the lock).
+    fn locked(&self) -> (MutexGuard<'_, Queues>, Time) {
+        // A step of core either happens or panics before it changes anything a reader relies on.
+        let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        (queues, self.clock.now())
+    }
+}
+
+#[async_trait]
+impl QueueStore for MemoryStore {
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {
+        let mut rung: Vec<String> = jobs.iter().map(|job| job.queue.clone()).collect();
+        rung.sort();
+        rung.dedup();
+        let enqueued = {
+            let (mut queues, now) = self.locked();
+            queues.enqueue(jobs, now)
+        };
+        rung.iter().for_each(|queue| self.signals.ring(queue));
+        Ok(enqueued)
+    }
+
+    async fn claim(&self, claim: Claim) -> Result<Claims> {
+        let (mut queues, now) = self.locked();
+        Ok(queues.claim(&claim, now))
+    }
+
+    async fn start(&self, start: Start) -> Result<Fenced<()>> {
+        let (mut queues, now) = self.locked();
+        Ok(queues.start(&start, now))
+    }
+
+    async fn heartbeat(&self, beats: Vec<Beat>) -> Result<Vec<Fenced<Beaten>>> {
+        let (mut queues, now) = self.locked();
+        Ok(beats.iter().map(|beat| queues.heartbeat(beat, now)).collect())
+    }
+
+    async fn finish(&self, endings: Vec<Ending>) -> Result<Vec<Fenced<Ended>>> {
+        let (ended, rung) = {
+            let (mut queues, now) = self.locked();
+            let ended: Vec<Fenced<Ended>> = endings.iter().map(|ending| queues.finish(ending, now)).collect();
+            let put_back = |(ending, ended): (&Ending, &Fenced<Ended>)| {
+                let back = ended.is_ok_and(|ended| ended.status == Status::Queued);
+                back.then(|| queues.job(ending.job)).flatten().map(|job| job.queue)
+            };
+            let rung: Vec<String> = endings.iter().zip(&ended).filter_map(put_back).collect();
+            (ended, rung)
+        };
+        rung.iter().for_each(|queue| self.signals.ring(queue));
+        Ok(ended)
+    }
+
+    async fn job(&self, id: JobId) -> Result<Option<Job>> {
+        Ok(self.locked().0.job(id))
+    }
+
+    async fn events(&self, id: JobId) -> Result<Vec<Event>> {
+        Ok(self.locked().0.events(id))
+    }
+
+    async fn jobs(&self, filter: Filter, before: Option<JobId>, limit: u32) -> Result<Page<Job>> {
+        Ok(self.locked().0.jobs(&filter, before, limit as usize))
+    }
+
+    async fn queue(&self, name: &str) -> Result<Option<QueueInfo>> {
+        Ok(self.locked().0.queue(name))
+    }
+
+    async fn queues(&self, after: Option<&str>, limit: u32) -> Result<Page<QueueInfo>> {
+        Ok(self.locked().0.queues(after, limit as usize))
+    }
+
+    fn signals(&self) -> &Signals {
+        &self.signals
+    }
+}
+
+#[async_trait]
+impl Upkeep for MemoryStore {
+    async fn now(&self) -> Result<Time> {
+        Ok(self.clock.now())
+    }
+
+    async fn recover(&self, leases_max: u32) -> Result<Recovered> {
+        let recovered = {
+            let (mut queues, now) = self.locked();
+            queues.recover(leases_max as usize, now)
+        };
+        if recovered.requeued > 0 {
+            self.signals.ring_all();
+        }
+        Ok(recovered)
+    }
+
+    async fn epoch(&self) -> Result<u16> {
+        Ok(self.locked().0.epoch())
+    }
+
+    async fn new_epoch(&self) -> Result<u16> {
+        self.locked().0.new_epoch().ok_or_else(StoreError::epochs_spent)
+    }
+
+    async fn describe(&self) -> Result<String> {
+        Ok("memory: lives and dies with this process".to_owned())
+    }
+}

@@ -1,0 +1,57 @@
+-- Renews leases (Q3), each answered on its own.
+-- Parameters  one array element for each heartbeat, no token twice; `jobs` null renews a shared lease whatever is left.
+-- Guard       token, owner and an unexpired lease; with a job named, that it still runs under that token. The rows are
+--             locked before the clock is read: a heartbeat that waited past its expiry is refused (L5, A7).
+-- Reply       the new expiry, or the reason the lease is lost.
+create or replace function tenure.heartbeat(
+    jobs bigint[], owners text[], tokens bigint[], progresses text[], checkpoints text[]
+) returns table (ord bigint, lease_expires_at timestamptz, lost text) language plpgsql
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+as $$
+#variable_conflict use_column
+declare
+    now timestamptz;
+begin
+    perform from tenure.lease l where l.token = any (tokens) order by l.token for no key update;
+    now := tenure.clock();
+    return query
+        with beat as (
+            select b.* from unnest(jobs, owners, tokens, progresses, checkpoints) with ordinality
+                       as b(job, owner, token, progress, checkpoint, ord)
+        ), renewed as (
+            update tenure.lease l
+               set expires_at = greatest(l.expires_at, tenure.later(now, l.lease_ms)),
+                   beats = l.beats + 1,
+                   last_beat_at = now,
+                   longest_gap_ms = greatest(l.longest_gap_ms,
+                       floor(extract(epoch from now - coalesce(l.last_beat_at, l.granted_at)) * 1000)::bigint)
+              from beat b
+             where l.token = b.token and l.owner = b.owner and l.expires_at > now
+               and (b.job is null
+                    or exists (select from tenure.job j where j.id = b.job and j.token = b.token and j.running))
+            returning b.*, l.expires_at
+        ), noted as (
+            insert into tenure.note as n (job, progress, checkpoint)
+            select r.job, r.progress, r.checkpoint from renewed r
+             where r.job is not null and (r.progress is not null or r.checkpoint is not null)
+            on conflict (job) do update
+               set progress = coalesce(excluded.progress, n.progress),
+                   checkpoint = coalesce(excluded.checkpoint, n.checkpoint)
+        )
+        select b.ord, r.expires_at, null::text from beat b left join renewed r on r.ord = b.ord;
+    -- Refusals are rare: judged one by one, in a new statement that sees what has been committed meanwhile.
+end $$;
+
+-- Answers heartbeats that were refused.
+create or replace function tenure.refuse_heartbeat(job bigint, owner text, token bigint) returns text
+language plpgsql as $$
+declare
+    now timestamptz := tenure.clock();
+begin
+    if job is null then
+        return case when exists (select from tenure.lease l where l.token = refuse_heartbeat.token
+                                    and l.owner = refuse_heartbeat.owner and l.expires_at <= now)
+                    then 'expired' else 'unknown' end;
+    end if;
+    return (select j.lost from tenure.judge(job, owner, token, null, now) j);
+end $$;

@@ -1,0 +1,18 @@
+-- Marks the first `upto` jobs of a shared lease as started, before their handlers run (L6).
+-- Guard  token, owner and an unexpired lease, judged after the row is locked.
+-- Reply  null, or the reason the lease is lost.
+create or replace function tenure.start(token bigint, owner text, upto integer) returns text language plpgsql as $$
+declare
+    held tenure.lease;
+begin
+    select l.* into held from tenure.lease l where l.token = start.token for no key update;
+    if not found or held.owner <> start.owner then
+        return 'unknown';
+    end if;
+    if held.expires_at <= tenure.clock() then
+        return 'expired';
+    end if;
+    update tenure.lease l set started = greatest(l.started, least(upto, cardinality(l.units)))
+     where l.token = start.token;
+    return null;
+end $$;

@@ -1,0 +1,26 @@
+-- Microseconds since 1970, the unit in which attempts keep their instants.
+create or replace function tenure.micros(at timestamptz) returns bigint
+language sql immutable parallel safe
+return (extract(epoch from at) * 1000000)::bigint;
+
+-- `at` moved by so many milliseconds, never beyond the last instant that RFC 3339 can spell.
+create or replace function tenure.later(at timestamptz, ms bigint) returns timestamptz
+language sql immutable parallel safe
+return least(at + ms * interval '1 millisecond', timestamptz '9999-12-31 23:59:59.999999+00');
+
+-- The wait after attempt `n` failed (Q6): by repeated multiplication, as core does it, so that both arrive at the
+-- same millisecond.
+create or replace function tenure.backoff_ms(backoff double precision[], n integer, chance double precision)
+returns bigint language plpgsql immutable parallel safe as $$
+declare
+    growth double precision := coalesce(backoff[2], 2);
+    ceiling double precision := coalesce(backoff[3], 3600000);
+    jitter double precision := coalesce(backoff[4], 0.2);
+    wait double precision := least(coalesce(backoff[1], 1000), ceiling);
+begin
+    for i in 2..n loop
+        exit when wait >= ceiling or growth <= 1;
+        wait := least(wait * growth, ceiling);
+    end loop;
+    return floor(wait * (1 + jitter * greatest(-1, least(1, chance))))::bigint;
+end $$;

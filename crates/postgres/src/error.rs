@@ -1,0 +1,72 @@
+//! From the driver's errors to the store's: by cause, without SQL and without secrets.
+
+use deadpool_postgres::PoolError;
+use std::error::Error as _;
+use tenure_store::StoreError;
+use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
+
+/// What a failed statement asks of us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Rolled back by the server for its own reasons.
+    TryAgain,
+    /// The server is not the one that drew the last token.
+    Epoch,
+    /// The default isolation is not READ COMMITTED.
+    Isolation,
+    /// The server no longer takes writes.
+    ReadOnly,
+    /// Anything else.
+    Other,
+}
+
+pub(crate) fn kind(error: &Error) -> Kind {
+    match error.code().map(SqlState::code) {
+        Some("40001" | "40P01") => Kind::TryAgain,
+        Some("TE001") => Kind::Epoch,
+        Some("TE002") => Kind::Isolation,
+        Some("25006") => Kind::ReadOnly,
+        _ => Kind::Other,
+    }
+}
+
+/// The store's error for a failed statement; `writes` if it may have been committed before the connection broke.
+pub(crate) fn of(error: Error, writes: bool) -> StoreError {
+    let Some(db) = error.as_db_error() else {
+        let message = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+        return if writes { StoreError::unknown(message) } else { StoreError::unavailable(message) };
+    };
+    let message = db.message().to_owned();
+    match db.code().code() {
+        // Disk full, out of memory for it, and the like.
+        "53100" => StoreError::Full { message },
+        // Wrong password, no such role, missing rights.
+        code if code.starts_with("28") || code == "42501" => StoreError::Denied { message },
+        "3D000" => StoreError::Address { message },
+        // Connection trouble, resources, operator intervention (shutdown, timeout), read-only: nothing was committed.
+        code if code.starts_with("08") || code.starts_with("53") || code.starts_with("57") || code == "25006" => {
+            StoreError::unavailable(message)
+        }
+        "40001" | "40P01" | "55P03" => StoreError::unavailable(message),
+        code => StoreError::broken(format!("{message} ({code})")),
+    }
+}
+
+/// No connection could be had: nothing was asked.
+pub(crate) fn of_pool(error: PoolError) -> StoreError {
+    match error {
+        PoolError::Backend(error) => match of(error, false) {
+            StoreError::Unavailable { message, .. } => StoreError::unavailable(message),
+            other => other,
+        },
+        PoolError::Timeout(_) => StoreError::unavailable("no connection became free in time"),
+        other => StoreError::unavailable(other),
+    }
+}
+
+/// The statement took longer than any of ours should.
+pub(crate) fn timed_out(writes: bool) -> StoreError {
+    let message = "the server did not answer in time";
+    if writes { StoreError::unknown(message) } else { StoreError::unavailable(message) }
+}

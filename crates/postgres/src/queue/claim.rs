@@ -1,0 +1,98 @@
+//! Claim: from where this process last stopped, with a full look before "empty" is believed (Q2).
+
+use crate::PostgresStore;
+use crate::cursor::{Columns, Place};
+use crate::value::{at, get};
+use std::time::Instant;
+use tenure_core::Token;
+use tenure_core::queue::{Claim, ClaimedJob, Claims, Grants, Idle, JobId};
+use tenure_store::{Result, StoreError};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+const SQL: &str = "select * from tenure.claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+
+pub(super) async fn claim(store: &PostgresStore, mut claim: Claim) -> Result<Claims> {
+    claim.queues.sort();
+    claim.queues.dedup();
+    let begin: Vec<Option<Place>> = claim.queues.iter().map(|queue| store.cursors.begin(queue, &claim.kinds)).collect();
+    let hinted = begin.iter().any(Option::is_some);
+    let claims = look(store, &claim, &begin).await?;
+    if claims.jobs.is_empty() && hinted {
+        return look(store, &claim, &vec![None; claim.queues.len()]).await;
+    }
+    Ok(claims)
+}
+
+async fn look(store: &PostgresStore, claim: &Claim, begin: &[Option<Place>]) -> Result<Claims> {
+    let (shared, started) = match claim.grants {
+        Grants::Each => (false, claim.max),
+        Grants::Shared { started } => (true, started),
+    };
+    let Columns { priorities, created_ats, ids } = Columns::of(begin);
+    let (max, lease_ms, started) = (claim.max as i32, claim.lease_ms as i64, started.min(claim.max) as i32);
+    let asked_at = Instant::now();
+    let rows = store
+        .database
+        .write(
+            SQL,
+            &[
+                (&claim.queues, Type::TEXT_ARRAY),
+                (&claim.kinds, Type::TEXT_ARRAY),
+                (&claim.owner, Type::TEXT),
+                (&max, Type::INT4),
+                (&lease_ms, Type::INT8),
+                (&shared, Type::BOOL),
+                (&started, Type::INT4),
+                (&priorities, Type::INT4_ARRAY),
+                (&created_ats, Type::TIMESTAMPTZ_ARRAY),
+                (&ids, Type::INT8_ARRAY),
+            ],
+        )
+        .await?;
+    let cost = asked_at.elapsed();
+    if let [row] = rows.as_slice()
+        && let Some(word) = get::<Option<&str>>(row, "idle")?
+    {
+        let idle = Idle::parse(word).ok_or_else(|| StoreError::broken(format!("`{word}` is no reason to be idle")))?;
+        let again_in_ms = get::<Option<i64>>(row, "again_in_ms")?.map(|ms| ms.max(0) as u64);
+        return Ok(Claims { jobs: Vec::new(), idle: Some(idle), again_in_ms });
+    }
+    let mut last: Vec<Option<Place>> = vec![None; claim.queues.len()];
+    let mut jobs = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let job = claimed(row)?;
+        if get(row, "fresh")?
+            && let Ok(queue) = claim.queues.binary_search(&job.queue)
+        {
+            last[queue] = Some(Place { priority: job.priority, created_at: job.created_at, id: job.id });
+        }
+        jobs.push(job);
+    }
+    for ((queue, begin), last) in claim.queues.iter().zip(begin).zip(last) {
+        match (begin, last) {
+            (_, None) => {}
+            (None, Some(last)) => store.cursors.looked(queue, &claim.kinds, last, cost),
+            (Some(_), Some(last)) => store.cursors.advanced(queue, &claim.kinds, last),
+        }
+    }
+    Ok(Claims { jobs, idle: None, again_in_ms: None })
+}
+
+fn claimed(row: &Row) -> Result<ClaimedJob> {
+    Ok(ClaimedJob {
+        id: JobId(get(row, "id")?),
+        queue: get(row, "queue")?,
+        kind: get(row, "kind")?,
+        payload: get(row, "payload")?,
+        priority: get(row, "priority")?,
+        attempt: get::<i32>(row, "attempt")? as u32,
+        attempts_max: get::<i32>(row, "attempts_max")? as u32,
+        token: Token(get(row, "token")?),
+        lease_expires_at: at(row, "lease_expires_at")?,
+        created_at: at(row, "created_at")?,
+        run_at: at(row, "run_at")?,
+        timeout_ms: get::<Option<i64>>(row, "timeout_ms")?.map(|ms| ms as u64),
+        checkpoint: get(row, "checkpoint")?,
+    })
+}

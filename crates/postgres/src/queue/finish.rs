@@ -1,0 +1,86 @@
+//! Finish: many endings in one statement, each answered on its own.
+
+use super::{in_order, lost, rounds};
+use crate::PostgresStore;
+use crate::value::get;
+use tenure_core::queue::{Act, Ended, Ending, Retry, Status};
+use tenure_store::{Fenced, Result, StoreError};
+use tokio_postgres::types::Type;
+
+/// `tenure.finish` reads this delay of a fail as "never again".
+const NEVER: i64 = -1;
+
+pub(super) async fn finish(store: &PostgresStore, endings: Vec<Ending>) -> Result<Vec<Fenced<Ended>>> {
+    let mut answers: Vec<Option<Fenced<Ended>>> = vec![None; endings.len()];
+    for round in rounds(endings, |ending| ending.job) {
+        let jobs: Vec<i64> = round.iter().map(|(_, ending)| ending.job.0).collect();
+        let owners: Vec<&str> = round.iter().map(|(_, ending)| ending.owner.as_str()).collect();
+        let tokens: Vec<i64> = round.iter().map(|(_, ending)| ending.token.0).collect();
+        let verbs: Vec<&str> = round.iter().map(|(_, ending)| ending.act.verb().as_str()).collect();
+        let results: Vec<Option<&str>> = round.iter().map(|(_, ending)| result(&ending.act)).collect();
+        let errors: Vec<Option<&str>> = round.iter().map(|(_, ending)| error(&ending.act)).collect();
+        let delays: Vec<Option<i64>> = round.iter().map(|(_, ending)| delay_ms(&ending.act)).collect();
+        let chances: Vec<Option<f64>> = round.iter().map(|(_, ending)| chance(&ending.act)).collect();
+        let rows = store
+            .database
+            .write(
+                "select * from tenure.finish($1, $2, $3, $4, $5, $6, $7, $8)",
+                &[
+                    (&jobs, Type::INT8_ARRAY),
+                    (&owners, Type::TEXT_ARRAY),
+                    (&tokens, Type::INT8_ARRAY),
+                    (&verbs, Type::TEXT_ARRAY),
+                    (&results, Type::TEXT_ARRAY),
+                    (&errors, Type::TEXT_ARRAY),
+                    (&delays, Type::INT8_ARRAY),
+                    (&chances, Type::FLOAT8_ARRAY),
+                ],
+            )
+            .await?;
+        let mut put_back = Vec::new();
+        for row in &rows {
+            let ord = get::<i64>(row, "ord")? as usize - 1;
+            let (i, _) = round[ord];
+            answers[i] = Some(match get::<Option<&str>>(row, "lost")? {
+                Some(word) => Err(lost(word)?),
+                None => {
+                    let word: &str = get(row, "status")?;
+                    let status = Status::parse(word).ok_or_else(|| StoreError::broken(format!("status `{word}`")))?;
+                    Ok(Ended { status, already: get(row, "already")? })
+                }
+            });
+            put_back.extend(get::<Option<&str>>(row, "put_back")?);
+        }
+        store.wake(put_back);
+    }
+    in_order(answers)
+}
+
+fn result(act: &Act) -> Option<&str> {
+    match act {
+        Act::Complete { result } => result.as_deref(),
+        Act::Fail { .. } | Act::Snooze { .. } | Act::Release => None,
+    }
+}
+
+fn error(act: &Act) -> Option<&str> {
+    match act {
+        Act::Fail { error, .. } => Some(error),
+        Act::Complete { .. } | Act::Snooze { .. } | Act::Release => None,
+    }
+}
+
+fn delay_ms(act: &Act) -> Option<i64> {
+    match act {
+        Act::Fail { retry: Retry::Never, .. } => Some(NEVER),
+        Act::Fail { retry: Retry::In { delay_ms }, .. } | Act::Snooze { delay_ms } => Some(*delay_ms as i64),
+        Act::Fail { retry: Retry::Policy { .. }, .. } | Act::Complete { .. } | Act::Release => None,
+    }
+}
+
+fn chance(act: &Act) -> Option<f64> {
+    match act {
+        Act::Fail { retry: Retry::Policy { chance }, .. } => Some(*chance),
+        Act::Fail { .. } | Act::Complete { .. } | Act::Snooze { .. } | Act::Release => None,
+    }
+}

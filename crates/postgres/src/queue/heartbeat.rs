@@ -1,0 +1,70 @@
+//! Heartbeats and started marks: they touch the lease, never the job.
+
+use super::{in_order, lost, rounds};
+use crate::PostgresStore;
+use crate::upkeep::first;
+use crate::value::{at_opt, get};
+use tenure_core::queue::{Beat, Beaten, Start};
+use tenure_store::{Fenced, Result};
+use tokio_postgres::types::Type;
+
+pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Beat>) -> Result<Vec<Fenced<Beaten>>> {
+    let mut answers: Vec<Option<Fenced<Beaten>>> = vec![None; beats.len()];
+    let mut refusals: Vec<(usize, Beat)> = Vec::new();
+    for round in rounds(beats, |beat| beat.token) {
+        let jobs: Vec<Option<i64>> = round.iter().map(|(_, beat)| beat.job.map(|job| job.0)).collect();
+        let owners: Vec<&str> = round.iter().map(|(_, beat)| beat.owner.as_str()).collect();
+        let tokens: Vec<i64> = round.iter().map(|(_, beat)| beat.token.0).collect();
+        let progresses: Vec<Option<&str>> = round.iter().map(|(_, beat)| beat.progress.as_deref()).collect();
+        let checkpoints: Vec<Option<&str>> = round.iter().map(|(_, beat)| beat.checkpoint.as_deref()).collect();
+        let rows = store
+            .database
+            .write(
+                "select ord, lease_expires_at from tenure.heartbeat($1, $2, $3, $4, $5)",
+                &[
+                    (&jobs, Type::INT8_ARRAY),
+                    (&owners, Type::TEXT_ARRAY),
+                    (&tokens, Type::INT8_ARRAY),
+                    (&progresses, Type::TEXT_ARRAY),
+                    (&checkpoints, Type::TEXT_ARRAY),
+                ],
+            )
+            .await?;
+        for row in rows {
+            let ord = get::<i64>(&row, "ord")? as usize - 1;
+            let (i, beat) = &round[ord];
+            match at_opt(&row, "lease_expires_at")? {
+                Some(lease_expires_at) => {
+                    answers[*i] = Some(Ok(Beaten { lease_expires_at, cancel_requested: Vec::new() }));
+                }
+                None => refusals.push((*i, beat.clone())),
+            }
+        }
+    }
+    // In the order of the call, so that the event of a refusal tells of the last one.
+    refusals.sort_by_key(|(i, _)| *i);
+    for (i, beat) in refusals {
+        answers[i] = Some(Err(refused(store, &beat).await?));
+    }
+    in_order(answers)
+}
+
+/// Why a heartbeat was refused; in a statement of its own, which sees what was committed meanwhile.
+async fn refused(store: &PostgresStore, beat: &Beat) -> Result<tenure_core::LostReason> {
+    let job = beat.job.map(|job| job.0);
+    let sql = "select tenure.refuse_heartbeat($1, $2, $3) as lost";
+    let params = [(&job as _, Type::INT8), (&beat.owner as _, Type::TEXT), (&beat.token.0 as _, Type::INT8)];
+    let row = first(store.database.write(sql, &params).await?)?;
+    lost(get(&row, "lost")?)
+}
+
+pub(super) async fn start(store: &PostgresStore, start: Start) -> Result<Fenced<()>> {
+    let count = start.count as i32;
+    let sql = "select tenure.start($1, $2, $3) as lost";
+    let params = [(&start.token.0 as _, Type::INT8), (&start.owner as _, Type::TEXT), (&count as _, Type::INT4)];
+    let row = first(store.database.write(sql, &params).await?)?;
+    match get::<Option<&str>>(&row, "lost")? {
+        None => Ok(Ok(())),
+        Some(word) => Ok(Err(lost(word)?)),
+    }
+}

@@ -1,0 +1,88 @@
+//! The work queue's verbs, each one call of its function in the database.
+
+mod claim;
+mod enqueue;
+mod finish;
+mod heartbeat;
+mod read;
+
+use crate::PostgresStore;
+use async_trait::async_trait;
+use tenure_core::LostReason;
+use tenure_core::queue::{
+    Beat, Beaten, Claim, Claims, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob, Page, QueueInfo, Start,
+};
+use tenure_store::{Fenced, QueueStore, Result, Signals, StoreError};
+
+#[async_trait]
+impl QueueStore for PostgresStore {
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {
+        enqueue::enqueue(self, jobs).await
+    }
+
+    async fn claim(&self, claim: Claim) -> Result<Claims> {
+        claim::claim(self, claim).await
+    }
+
+    async fn start(&self, start: Start) -> Result<Fenced<()>> {
+        heartbeat::start(self, start).await
+    }
+
+    async fn heartbeat(&self, beats: Vec<Beat>) -> Result<Vec<Fenced<Beaten>>> {
+        heartbeat::heartbeat(self, beats).await
+    }
+
+    async fn finish(&self, endings: Vec<Ending>) -> Result<Vec<Fenced<Ended>>> {
+        finish::finish(self, endings).await
+    }
+
+    async fn job(&self, id: JobId) -> Result<Option<Job>> {
+        read::job(self, id).await
+    }
+
+    async fn events(&self, id: JobId) -> Result<Vec<Event>> {
+        read::events(self, id).await
+    }
+
+    async fn jobs(&self, filter: Filter, before: Option<JobId>, limit: u32) -> Result<Page<Job>> {
+        read::jobs(self, filter, before, limit).await
+    }
+
+    async fn queue(&self, name: &str) -> Result<Option<QueueInfo>> {
+        read::queue(self, name).await
+    }
+
+    async fn queues(&self, after: Option<&str>, limit: u32) -> Result<Page<QueueInfo>> {
+        read::queues(self, after, limit).await
+    }
+
+    fn signals(&self) -> &Signals {
+        &self.signals
+    }
+}
+
+fn lost(word: &str) -> Result<LostReason> {
+    LostReason::parse(word).ok_or_else(|| StoreError::broken(format!("`{word}` is no reason to lose a lease")))
+}
+
+/// Splits a batch into rounds in which no key appears twice: the functions answer each key once, and what is asked
+/// twice in one call is asked one after the other.
+fn rounds<T, K: std::hash::Hash + Eq>(items: Vec<T>, key: impl Fn(&T) -> K) -> Vec<Vec<(usize, T)>> {
+    let mut seen: std::collections::HashMap<K, usize> = std::collections::HashMap::with_capacity(items.len());
+    let mut rounds: Vec<Vec<(usize, T)>> = Vec::new();
+    for (i, item) in items.into_iter().enumerate() {
+        let round = seen.entry(key(&item)).and_modify(|round| *round += 1).or_insert(0);
+        if rounds.len() <= *round {
+            rounds.push(Vec::new());
+        }
+        rounds[*round].push((i, item));
+    }
+    rounds
+}
+
+/// The answers of all rounds in the order of the questions.
+fn in_order<T>(answers: Vec<Option<T>>) -> Result<Vec<T>> {
+    let count = answers.len();
+    let answers: Vec<T> = answers.into_iter().flatten().collect();
+    if answers.len() == count { Ok(answers) } else { Err(StoreError::broken("a batch was not answered whole")) }
+}

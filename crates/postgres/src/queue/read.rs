@@ -1,0 +1,67 @@
+//! Looking: one job, its events, lists and counts.
+
+use crate::PostgresStore;
+use crate::value;
+use tenure_core::bounds::COUNT_MAX;
+use tenure_core::queue::{Event, Filter, Job, JobId, Page, QueueInfo, Status};
+use tenure_store::Result;
+use tokio_postgres::types::Type;
+
+pub(super) async fn job(store: &PostgresStore, id: JobId) -> Result<Option<Job>> {
+    let rows = store.database.read(include_str!("../../queries/queue/job.sql"), &[(&id.0, Type::INT8)]).await?;
+    rows.first().map(value::job).transpose()
+}
+
+pub(super) async fn events(store: &PostgresStore, id: JobId) -> Result<Vec<Event>> {
+    let rows = store.database.read(include_str!("../../queries/queue/events.sql"), &[(&id.0, Type::INT8)]).await?;
+    rows.iter().map(value::event).collect()
+}
+
+pub(super) async fn jobs(
+    store: &PostgresStore,
+    filter: Filter,
+    before: Option<JobId>,
+    limit: u32,
+) -> Result<Page<Job>> {
+    let status = filter.status.map(Status::as_str);
+    let before = before.map_or(i64::MAX, |id| id.0);
+    // One more than asked for tells whether there are more.
+    let ask = i64::from(limit) + 1;
+    let rows = store
+        .database
+        .read(
+            include_str!("../../queries/queue/jobs.sql"),
+            &[
+                (&filter.queue, Type::TEXT),
+                (&status, Type::TEXT),
+                (&filter.kind, Type::TEXT),
+                (&before, Type::INT8),
+                (&ask, Type::INT8),
+            ],
+        )
+        .await?;
+    let items = rows.iter().take(limit as usize).map(value::job).collect::<Result<_>>()?;
+    Ok(Page { items, more: rows.len() > limit as usize })
+}
+
+pub(super) async fn queue(store: &PostgresStore, name: &str) -> Result<Option<QueueInfo>> {
+    let page = list(store, Some(name), None, 1).await?;
+    Ok(page.items.into_iter().next())
+}
+
+pub(super) async fn queues(store: &PostgresStore, after: Option<&str>, limit: u32) -> Result<Page<QueueInfo>> {
+    list(store, None, after, limit).await
+}
+
+async fn list(store: &PostgresStore, only: Option<&str>, after: Option<&str>, limit: u32) -> Result<Page<QueueInfo>> {
+    let (ask, count_to) = (i64::from(limit) + 1, COUNT_MAX as i64 + 1);
+    let rows = store
+        .database
+        .read(
+            include_str!("../../queries/queue/queues.sql"),
+            &[(&only, Type::TEXT), (&after, Type::TEXT), (&ask, Type::INT8), (&count_to, Type::INT8)],
+        )
+        .await?;
+    let items = rows.iter().take(limit as usize).map(value::queue).collect::<Result<_>>()?;
+    Ok(Page { items, more: rows.len() > limit as usize })
+}

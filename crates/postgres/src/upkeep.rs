@@ -1,0 +1,65 @@
+//! Upkeep: the clock, recovery and the epoch of tokens.
+
+use crate::PostgresStore;
+use crate::pool::Database;
+use crate::value::{at, get};
+use async_trait::async_trait;
+use tenure_core::Time;
+use tenure_core::queue::Recovered;
+use tenure_store::{Result, StoreError, Upkeep};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+/// Compares the server with the one that drew the last token, and raises the epoch if they differ (L2).
+pub(crate) async fn check_epoch(database: &Database) -> Result<u16> {
+    epoch(&first(database.write("select tenure.check_epoch() as epoch", &[]).await?)?)
+}
+
+fn epoch(row: &Row) -> Result<u16> {
+    u16::try_from(get::<i32>(row, "epoch")?).map_err(StoreError::broken)
+}
+
+pub(crate) fn first(rows: Vec<Row>) -> Result<Row> {
+    rows.into_iter().next().ok_or_else(|| StoreError::broken("a statement returned no row"))
+}
+
+#[async_trait]
+impl Upkeep for PostgresStore {
+    async fn now(&self) -> Result<Time> {
+        at(&first(self.database.read("select tenure.clock() as now", &[]).await?)?, "now")
+    }
+
+    async fn recover(&self, leases_max: u32) -> Result<Recovered> {
+        let max = leases_max as i32;
+        let sql = "select leases, requeued, failed from tenure.recover($1, null)";
+        let row = first(self.database.write(sql, &[(&max, Type::INT4)]).await?)?;
+        let count = |column| get::<i32>(&row, column).map(|n| n as u32);
+        let recovered = Recovered { leases: count("leases")?, requeued: count("requeued")?, failed: count("failed")? };
+        if recovered.requeued > 0 {
+            self.signals.ring_all();
+        }
+        Ok(recovered)
+    }
+
+    async fn epoch(&self) -> Result<u16> {
+        epoch(&first(self.database.read("select epoch from tenure.epoch", &[]).await?)?)
+    }
+
+    async fn new_epoch(&self) -> Result<u16> {
+        let row = first(self.database.write("select tenure.new_epoch() as epoch", &[]).await?)?;
+        let raised = get::<Option<i32>>(&row, "epoch")?.ok_or_else(StoreError::epochs_spent)?;
+        u16::try_from(raised).map_err(StoreError::broken)
+    }
+
+    async fn describe(&self) -> Result<String> {
+        let sql = "select current_setting('server_version') as version, current_setting('fsync') as fsync,
+                          current_setting('synchronous_commit') as commit, current_database()::text as name";
+        let row = first(self.database.read(sql, &[]).await?)?;
+        let (version, name): (String, String) = (get(&row, "version")?, get(&row, "name")?);
+        let (fsync, commit): (String, String) = (get(&row, "fsync")?, get(&row, "commit")?);
+        let schema = self.database.schema();
+        Ok(format!(
+            "PostgreSQL {version}, database {name}, schema {schema}; fsync {fsync}, synchronous_commit {commit}"
+        ))
+    }
+}

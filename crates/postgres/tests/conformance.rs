@@ -1,0 +1,12 @@
+//! PostgreSQL passes the suite.
+
+mod support;
+
+use support::Postgres;
+
+tenure_store::conformance!(Postgres);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn random_operations_agree_with_core() {
+    tenure_store::conformance::walks::<Postgres>(0..12, 2_500).await;
+}

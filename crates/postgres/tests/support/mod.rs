@@ -1,0 +1,67 @@
+//! A PostgreSQL store on a clock that the test moves.
+
+use async_trait::async_trait;
+use std::sync::Arc;
+use tenure_core::Time;
+use tenure_postgres::PostgresStore;
+use tenure_store::Store;
+use tenure_store::conformance::Harness;
+use tenure_testing::TestDatabase;
+use tokio_postgres::{Client, NoTls};
+
+/// A database of its own, with a hand on its clock.
+pub(crate) struct Postgres {
+    pub(crate) database: TestDatabase,
+    store: Arc<PostgresStore>,
+    hand: Client,
+}
+
+/// The store's clock, replaced as L5 allows: a sequence, because its value is seen at once and outside transactions.
+const MANUAL_CLOCK: &str = "
+    create sequence tenure.test_clock;
+    create or replace function tenure.clock() returns timestamptz language sql volatile as $$
+        select timestamptz 'epoch' + (last_value / 1000000) * interval '1 second'
+               + (last_value % 1000000) * interval '1 microsecond'
+          from tenure.test_clock
+    $$";
+
+#[async_trait]
+impl Harness for Postgres {
+    async fn open(start: Time) -> Postgres {
+        let database = database().await;
+        let store = PostgresStore::open(database.url()).await.expect("a database with the schema opens");
+        let hand = connect(database.url()).await;
+        hand.batch_execute(MANUAL_CLOCK).await.expect("the clock can be replaced");
+        let postgres = Postgres { database, store: Arc::new(store), hand };
+        postgres.set_clock(start).await;
+        postgres
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        self.store.clone()
+    }
+
+    async fn set_clock(&self, now: Time) {
+        self.hand.query("select setval('tenure.test_clock', $1)", &[&now.0]).await.expect("the clock can be set");
+    }
+
+    async fn another(&self) -> Arc<dyn Store> {
+        Arc::new(PostgresStore::open(self.database.url()).await.expect("the same database opens twice"))
+    }
+}
+
+/// A database that has the schema. Copied from a template, which is many times quicker than migrating each.
+pub(crate) async fn database() -> TestDatabase {
+    let schema = async |url: String| -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        PostgresStore::migrate(&url).await?;
+        Ok(())
+    };
+    TestDatabase::create_from_template("queue", schema).await.expect("a database for the test")
+}
+
+/// A plain connection beside the store's.
+pub(crate) async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("the server is there");
+    tokio::spawn(connection);
+    client
+}

@@ -1,0 +1,115 @@
+//! What every route works with.
+
+use crate::refused::Refused;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+use tenure::{Claim, Claims, Ending, Tenure};
+use tenure_wire::{Kind, Problem};
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+
+/// How long a waiting claim goes without asking whether anyone still waits for it: the library looks again as often.
+const WAIT_SLICE: Duration = Duration::from_secs(1);
+
+/// What can be set about the API.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How long a request may take, beyond the `wait_ms` of a claim.
+    pub request_timeout: Duration,
+    /// Connections served at once; more wait to be accepted.
+    pub connections_max: usize,
+    /// How long requests under way may take once the server is asked to stop.
+    pub grace: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            request_timeout: Duration::from_secs(30),
+            // Below the 1,024 open files that a process may commonly have.
+            connections_max: 900,
+            grace: Duration::from_secs(10),
+        }
+    }
+}
+
+/// The state of the router.
+#[derive(Clone)]
+pub(crate) struct App {
+    pub(crate) tenure: Tenure,
+    pub(crate) options: Options,
+    stopping: watch::Receiver<bool>,
+    pub(crate) openapi: Arc<str>,
+}
+
+impl App {
+    pub(crate) fn new(tenure: Tenure, options: Options, stopping: watch::Receiver<bool>, openapi: String) -> App {
+        App { tenure, options, stopping, openapi: openapi.into() }
+    }
+
+    /// Asks the library, within the time a request may take.
+    pub(crate) async fn ask<T>(&self, call: impl Future<Output = tenure::Result<T>>) -> Result<T, Refused> {
+        self.ask_within(Duration::ZERO, call).await
+    }
+
+    async fn ask_within<T>(&self, wait: Duration, call: impl Future<Output = tenure::Result<T>>) -> Result<T, Refused> {
+        match tokio::time::timeout(wait + self.options.request_timeout, call).await {
+            Ok(answer) => Ok(answer.map_err(Problem::from)?),
+            Err(_) => Err(Problem::new(
+                Kind::UnknownOutcome,
+                "unknown_outcome",
+                "the store did not answer in time: this may or may not have been carried out",
+            )
+            .into()),
+        }
+    }
+
+    /// Claims for a caller who may hang up while waiting: what was claimed for nobody is given back at once.
+    pub(crate) async fn claim(&self, claim: Claim, wait: Duration) -> Result<Claims, Refused> {
+        let (answer, answered) = oneshot::channel();
+        // Apart from the request, so that a caller who hangs up does not cut a claim in half.
+        tokio::spawn(claim_for(self.tenure.clone(), self.stopping.clone(), claim, wait, answer));
+        let broken = || tenure::StoreError::broken("the claim ended without an answer").into();
+        self.ask_within(wait, async { answered.await.unwrap_or_else(|_| Err(broken())) }).await
+    }
+}
+
+/// Waits for work as long as someone waits for the answer and the server is not stopping.
+async fn claim_for(
+    tenure: Tenure,
+    stopping: watch::Receiver<bool>,
+    claim: Claim,
+    wait: Duration,
+    answer: oneshot::Sender<tenure::Result<Claims>>,
+) {
+    let deadline = Instant::now() + wait;
+    let claims = loop {
+        let slice = deadline.saturating_duration_since(Instant::now()).min(WAIT_SLICE);
+        let claims = tenure.claim_within(claim.clone(), slice).await;
+        let found = !matches!(&claims, Ok(claims) if claims.jobs.is_empty());
+        if found || Instant::now() >= deadline || *stopping.borrow() || answer.is_closed() {
+            break claims;
+        }
+    };
+    let Err(Ok(unheard)) = answer.send(claims) else { return };
+    let give_back = |job: tenure::ClaimedJob| Ending {
+        job: job.id,
+        owner: claim.owner.clone(),
+        token: job.token,
+        act: tenure::Act::Release,
+    };
+    let endings: Vec<Ending> = unheard.jobs.into_iter().map(give_back).collect();
+    if !endings.is_empty() {
+        // If this fails too, the leases run out by themselves.
+        if let Err(error) = tenure.finish_all(endings).await {
+            tracing::warn!(%error, "jobs claimed for a caller who hung up wait for their leases to run out");
+        }
+    }
+}
+
+/// A number in −1 … 1 that moves the wait of a retry; it need not be hard to guess.
+pub(crate) fn chance() -> f64 {
+    let bits = RandomState::new().hash_one(0u8) >> 11;
+    (bits as f64 / (1u64 << 53) as f64) * 2.0 - 1.0
+}

@@ -1,0 +1,78 @@
+//! From a refusal to a response.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use std::any::Any;
+use std::hash::{BuildHasher, RandomState};
+use tenure_wire::{Kind, Problem};
+
+/// The header that finds a failure in the log.
+const REQUEST_ID: &str = "x-request-id";
+
+/// A request that was not carried out.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    status: StatusCode,
+    problem: Problem,
+}
+
+impl Refused {
+    /// A refusal that only HTTP knows.
+    pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Refused {
+        Refused { status, problem: Problem::new(Kind::Invalid, code, message) }
+    }
+
+    /// With one more fact.
+    pub(crate) fn fact(mut self, name: &'static str, value: impl Into<serde_json::Value>) -> Refused {
+        self.problem = self.problem.fact(name, value);
+        self
+    }
+}
+
+impl From<Problem> for Refused {
+    fn from(problem: Problem) -> Refused {
+        let status = match problem.kind {
+            Kind::Malformed => StatusCode::BAD_REQUEST,
+            Kind::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
+            Kind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Kind::LeaseLost => StatusCode::CONFLICT,
+            Kind::Absent => StatusCode::NOT_FOUND,
+            Kind::Unavailable | Kind::UnknownOutcome | Kind::Denied => StatusCode::SERVICE_UNAVAILABLE,
+            Kind::Full => StatusCode::INSUFFICIENT_STORAGE,
+            Kind::Broken => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Refused { status, problem }
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let Refused { status, mut problem } = self;
+        if !status.is_server_error() {
+            return (status, Json(problem.to_json())).into_response();
+        }
+        let id = request_id();
+        let detail = problem.detail.as_deref().unwrap_or(&problem.message);
+        tracing::error!(request_id = id, code = problem.code, detail, "a request failed on our side");
+        problem = problem.fact("request_id", id.clone());
+        let mut response = (status, Json(problem.to_json())).into_response();
+        let headers = response.headers_mut();
+        if let Ok(id) = HeaderValue::from_str(&id) {
+            headers.insert(REQUEST_ID, id);
+        }
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}
+
+/// The answer after a panic: a bug of ours. The panic itself has been printed by the runtime's hook.
+pub(crate) fn panicked(_: Box<dyn Any + Send>) -> Response {
+    Refused::from(Problem::new(Kind::Broken, "internal", "something is wrong on our side")).into_response()
+}
+
+fn request_id() -> String {
+    format!("{:016x}", RandomState::new().hash_one(0u8))
+}

@@ -1,0 +1,57 @@
+//! The routes: one verb, one file.
+
+mod bulk;
+mod job;
+mod queue;
+mod service;
+
+use crate::app::App;
+use crate::query;
+use crate::refused::Refused;
+use axum::http::{StatusCode, Uri};
+use axum::middleware::from_fn;
+use tenure_wire::Problem;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// Every route, and the document that describes exactly these.
+pub(crate) fn all() -> OpenApiRouter<App> {
+    let lists = OpenApiRouter::new().routes(routes!(job::list::list)).routes(routes!(queue::list::list));
+    let rest = OpenApiRouter::new()
+        .routes(routes!(queue::enqueue::enqueue))
+        .routes(routes!(queue::claim::claim))
+        .routes(routes!(queue::show::show))
+        .routes(routes!(job::heartbeat::heartbeat))
+        .routes(routes!(job::complete::complete))
+        .routes(routes!(job::fail::fail))
+        .routes(routes!(job::snooze::snooze))
+        .routes(routes!(job::release::release))
+        .routes(routes!(job::show::show))
+        .routes(routes!(job::timeline::timeline))
+        .routes(routes!(bulk::claim::claim))
+        .routes(routes!(bulk::finish::finish))
+        .routes(routes!(bulk::heartbeats::heartbeats))
+        .routes(routes!(service::openapi::openapi))
+        .routes(routes!(service::health::health))
+        .routes(routes!(service::ready::ready))
+        .routes(routes!(service::home::home))
+        .route_layer(from_fn(query::none));
+    lists.merge(rest)
+}
+
+/// An address that is none of ours.
+pub(crate) async fn not_found(uri: Uri) -> Refused {
+    // `/v1/queues//jobs` names a queue, badly.
+    if uri.path().starts_with("/v1/queues//")
+        && let Err(refused) = tenure::bounds::name("queue", "")
+    {
+        return Problem::from(refused).into();
+    }
+    Refused::new(StatusCode::NOT_FOUND, "not_found", "there is nothing at this address; /v1/openapi.json lists what is")
+}
+
+/// An address of ours, under a method it does not know. The router adds `Allow`.
+pub(crate) async fn method_not_allowed() -> Refused {
+    let message = "this address does not know this method; `Allow` lists those it does";
+    Refused::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
+}

@@ -1,0 +1,6 @@
+-- queue/start.sql: more jobs of a lease were started.
+-- Guard  token; the caller has judged owner and expiry under the same write lock.
+-- In     1 token, 2 how many in all
+-- Reply  nothing
+-- Index  lease's key
+UPDATE lease SET started = ?2 WHERE token = ?1

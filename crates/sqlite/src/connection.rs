@@ -1,0 +1,175 @@
+//! Connections: how the file is opened, and what is refused before anything is written to it.
+//!
+//! Always true: a file that is not ours to use, not a database, or damaged where we looked is refused with one line and
+//! left as it was; a file we create can be read by its owner only.
+
+use crate::address::{Place, Synchronous};
+use crate::fault::{Done, Fault, busy};
+use crate::patience::{LOCK_WAIT_MAX, Patience};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// 3.51.3 mends a race of checkpoints that could corrupt the file (C15).
+const VERSION_FLOOR: (i32, &str) = (3_051_003, "3.51.3");
+/// Pages of WAL (4 KiB each) after which a commit also writes them back: often enough to stay small, seldom enough
+/// that pages which change in every commit are written back once for many.
+const CHECKPOINT_PAGES: i64 = 4_000;
+/// What is kept of the WAL once a long reader has let go of it (C13).
+const WAL_BYTES_KEPT: i64 = 64 << 20;
+/// Page cache of the writer, in KiB; taken only as it is needed.
+const WRITER_CACHE_KIB: i64 = 32 << 10;
+/// Page cache of each reader, in KiB.
+const READER_CACHE_KIB: i64 = 4 << 10;
+/// Statements kept prepared: more than there are files in `queries/`.
+const STATEMENTS_KEPT: usize = 128;
+/// Readers wait only while another process mends the WAL after a crash.
+const READER_WAIT: Duration = Duration::from_secs(10);
+
+/// Refuses a SQLite that is older than the floor.
+pub(crate) fn check_version(number: i32, version: &str) -> Done<()> {
+    if number >= VERSION_FLOOR.0 {
+        return Ok(());
+    }
+    Err(Fault::Denied(format!("SQLite {version} is in use, and {} or newer is needed", VERSION_FLOOR.1)))
+}
+
+/// The connection that writes. Creates the file if there is none.
+pub(crate) fn writer(place: &Place, synchronous: Synchronous) -> Done<Connection> {
+    check_version(rusqlite::version_number(), rusqlite::version())?;
+    let conn = match place {
+        Place::Memory => Connection::open_in_memory()?,
+        Place::File(path) => {
+            prepare_file(path)?;
+            let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            Connection::open_with_flags(path, flags)?
+        }
+    };
+    conn.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    // The writer waits for the lock in its own loop (writer.rs), which counts and spreads its tries.
+    conn.busy_timeout(Duration::ZERO)?;
+    patiently(|| Ok(conn.pragma_query(None, "schema_version", |_| Ok(()))?))?;
+    let journal: String =
+        patiently(|| Ok(conn.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?))?;
+    if matches!(place, Place::File(_)) && journal != "wal" {
+        let why = format!("its journal cannot be WAL, only {journal}; is it on a network file system?");
+        return Err(Fault::Denied(why));
+    }
+    conn.pragma_update(None, "synchronous", synchronous.as_str())?;
+    conn.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    conn.pragma_update(None, "journal_size_limit", WAL_BYTES_KEPT)?;
+    conn.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
+    conn.pragma_update(None, "temp_store", "memory")?;
+    common(&conn)?;
+    Ok(conn)
+}
+
+/// A connection that only reads, beside an open writer.
+pub(crate) fn reader(path: &Path) -> Done<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags)?;
+    conn.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    conn.busy_timeout(READER_WAIT)?;
+    conn.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
+    common(&conn)?;
+    Ok(conn)
+}
+
+fn common(conn: &Connection) -> Done<()> {
+    // A mapped page is not checked when it is read, and a stray write through the map would damage the file.
+    conn.pragma_update(None, "mmap_size", 0)?;
+    conn.pragma_update(None, "foreign_keys", false)?;
+    // A damaged page is met as an error, not as nonsense (C16).
+    conn.pragma_update(None, "cell_size_check", true)?;
+    Ok(conn.pragma_update(None, "trusted_schema", false)?)
+}
+
+/// Begins a transaction, waiting for whoever holds the write lock.
+pub(crate) fn immediate(conn: &mut Connection) -> Done<Transaction<'_>> {
+    let conn = &*conn;
+    patiently(|| Ok(Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?))
+}
+
+/// Tries again while another process holds the file.
+fn patiently<T>(mut attempt: impl FnMut() -> Done<T>) -> Done<T> {
+    let mut patience = Patience::new(LOCK_WAIT_MAX);
+    loop {
+        match attempt() {
+            Err(Fault::Busy(_)) if patience.pause() => {}
+            other => return other,
+        }
+    }
+}
+
+/// Begins the writer's transaction; `waited` is called for each try that found the lock taken.
+pub(crate) fn begin(conn: &Connection, waited: impl Fn()) -> Done<()> {
+    let mut begin = conn.prepare_cached("BEGIN IMMEDIATE")?;
+    let mut patience = Patience::new(LOCK_WAIT_MAX);
+    loop {
+        match begin.execute([]) {
+            Ok(_) => return Ok(()),
+            Err(error) if busy(&error) => {
+                waited();
+                if !patience.pause() {
+                    let seconds = LOCK_WAIT_MAX.as_secs();
+                    return Err(Fault::Busy(format!("another process has held the write lock for {seconds} s")));
+                }
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Makes sure that `path` is a file of ours, or an empty one that only we may read.
+fn prepare_file(path: &Path) -> Done<()> {
+    let denied = |why: &dyn std::fmt::Display| Err(Fault::Denied(why.to_string()));
+    let mut create = OpenOptions::new();
+    create.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut create, 0o600);
+    match create.open(path) {
+        Ok(_) => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => return denied(&"its directory does not exist"),
+        Err(error) => return denied(&error),
+    }
+    let found = match std::fs::metadata(path) {
+        Ok(found) => found,
+        Err(error) => return denied(&error),
+    };
+    if !found.is_file() {
+        return denied(&if found.is_dir() { "it is a directory" } else { "it is not a plain file" });
+    }
+    // SQLite would open it read-only and fail at the first write.
+    if let Err(error) = OpenOptions::new().read(true).write(true).open(path) {
+        return denied(&error);
+    }
+    // SQLite takes an empty file for a new database and deletes the WAL beside it. A database in WAL mode is never
+    // empty, so somebody has emptied it, and the WAL may hold all that is left (C16).
+    let wal_bytes = std::fs::metadata(wal(path)).map_or(0, |wal| wal.len());
+    if found.len() == 0 && wal_bytes > 0 {
+        return Err(Fault::broken("it is empty, but its -wal file is not; restore it from a backup"));
+    }
+    Ok(())
+}
+
+/// The write-ahead log beside a database.
+pub(crate) fn wal(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c15_an_sqlite_below_the_floor_is_refused() {
+        let refused = check_version(3_050_004, "3.50.4").unwrap_err();
+        assert!(matches!(refused, Fault::Denied(why) if why.contains("3.50.4") && why.contains("3.51.3")));
+        check_version(rusqlite::version_number(), rusqlite::version()).unwrap();
+    }
+}

@@ -1,0 +1,199 @@
+//! What waits for a database thread: operations, each answered once.
+//!
+//! Bounded: a caller waits for room before it may put anything in. Two lanes: what keeps leases goes first, so that a
+//! flood of new jobs never costs a worker its lease.
+
+use crate::fault::{Done, Fault};
+use rusqlite::Connection;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tenure_core::Time;
+use tenure_store::StoreError;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+/// Operations that may wait in each lane: far more than a group takes, few enough to hold in memory.
+const LANE_MAX: usize = 1_024;
+
+/// One operation's view of the database: a connection inside a transaction, and the instant it happens at.
+pub(crate) struct Step<'a> {
+    pub(crate) conn: &'a Connection,
+    /// Read after the transaction began (L5).
+    pub(crate) now: Time,
+    rung: RefCell<Vec<String>>,
+}
+
+impl<'a> Step<'a> {
+    pub(crate) fn new(conn: &'a Connection, now: Time) -> Step<'a> {
+        Step { conn, now, rung: RefCell::default() }
+    }
+
+    /// Once this is committed, `queue` may have work.
+    pub(crate) fn ring(&self, queue: &str) {
+        let mut rung = self.rung.borrow_mut();
+        if !rung.iter().any(|known| known == queue) {
+            rung.push(queue.to_owned());
+        }
+    }
+
+    /// The queues to ring.
+    pub(crate) fn rung(self) -> Vec<String> {
+        self.rung.into_inner()
+    }
+}
+
+/// Which operations are taken first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lane {
+    /// Heartbeats and starts.
+    Urgent,
+    /// Everything else.
+    Normal,
+}
+
+/// One operation.
+pub(crate) trait Errand: Send {
+    /// Whether nobody waits for the answer any more.
+    fn abandoned(&self) -> bool;
+    /// Roughly how many rows it touches.
+    fn weight(&self) -> usize;
+    /// Does it. May be asked again if what it did was rolled back.
+    fn run(&mut self, step: &Step<'_>) -> Done<()>;
+    /// Answers it: with its own answer, or with the fault of the transaction it was part of.
+    fn answer(self: Box<Self>, transaction: Done<()>);
+}
+
+/// An operation with a typed answer.
+struct Task<T, F> {
+    work: F,
+    weight: usize,
+    done: Option<Done<T>>,
+    caller: oneshot::Sender<Done<T>>,
+    /// Its room in the inbox.
+    _room: OwnedSemaphorePermit,
+}
+
+impl<T: Send, F: Fn(&Step<'_>) -> Done<T> + Send> Errand for Task<T, F> {
+    fn abandoned(&self) -> bool {
+        self.caller.is_closed()
+    }
+
+    fn weight(&self) -> usize {
+        self.weight
+    }
+
+    fn run(&mut self, step: &Step<'_>) -> Done<()> {
+        // A broken invariant fails the one operation that met it; its writes are rolled back like any other error's.
+        let done = catch_unwind(AssertUnwindSafe(|| (self.work)(step)))
+            .unwrap_or_else(|_| Err(Fault::broken("an operation broke an invariant; see the log for its panic")));
+        let told = done.as_ref().map(drop).map_err(Clone::clone);
+        self.done = Some(done);
+        told
+    }
+
+    fn answer(self: Box<Self>, transaction: Done<()>) {
+        let answer = match (self.done, transaction) {
+            (Some(Ok(value)), Ok(())) => Ok(value),
+            (Some(Err(fault)), _) | (_, Err(fault)) => Err(fault),
+            (None, Ok(())) => Err(Fault::broken("an operation was passed over")),
+        };
+        // An error means that the caller has gone.
+        let _ = self.caller.send(answer);
+    }
+}
+
+/// The operations that wait.
+pub(crate) struct Inbox {
+    waiting: Mutex<Waiting>,
+    arrived: Condvar,
+    room: [Arc<Semaphore>; 2],
+}
+
+#[derive(Default)]
+struct Waiting {
+    lanes: [VecDeque<Box<dyn Errand>>; 2],
+    closed: bool,
+}
+
+impl Inbox {
+    pub(crate) fn new() -> Inbox {
+        let room = || Arc::new(Semaphore::new(LANE_MAX));
+        Inbox { waiting: Mutex::default(), arrived: Condvar::new(), room: [room(), room()] }
+    }
+
+    /// Has `work` done by the thread behind this inbox, and waits for its answer.
+    pub(crate) async fn ask<T: Send + 'static>(
+        &self,
+        lane: Lane,
+        weight: usize,
+        work: impl Fn(&Step<'_>) -> Done<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let room = Arc::clone(&self.room[lane as usize]);
+        let room = room.acquire_owned().await.map_err(|_| stopped())?;
+        let (caller, answer) = oneshot::channel();
+        let task = Task { work, weight: weight.max(1), done: None, caller, _room: room };
+        {
+            let mut waiting = self.locked();
+            if waiting.closed {
+                return Err(stopped());
+            }
+            waiting.lanes[lane as usize].push_back(Box::new(task));
+        }
+        self.arrived.notify_one();
+        match answer.await {
+            Ok(answer) => answer.map_err(StoreError::from),
+            Err(_) => Err(StoreError::unknown("the database thread has stopped")),
+        }
+    }
+
+    /// Takes what waits, urgent operations first, until `weight_max` is reached; waits at most `wait` for the first.
+    /// `None` once the inbox is closed and empty.
+    pub(crate) fn take(&self, count_max: usize, weight_max: usize, wait: Duration) -> Option<Vec<Box<dyn Errand>>> {
+        let empty = |waiting: &mut Waiting| !waiting.closed && waiting.lanes.iter().all(VecDeque::is_empty);
+        let waited = self.arrived.wait_timeout_while(self.locked(), wait, empty);
+        let mut waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let mut taken: Vec<Box<dyn Errand>> = Vec::new();
+        let mut weight = 0;
+        for lane in &mut waiting.lanes {
+            while taken.len() < count_max && weight < weight_max {
+                let Some(errand) = lane.pop_front() else { break };
+                weight += errand.weight();
+                taken.push(errand);
+            }
+        }
+        if taken.is_empty() && waiting.closed { None } else { Some(taken) }
+    }
+
+    /// Nothing more comes in; what waits is still done.
+    pub(crate) fn close(&self) {
+        self.locked().closed = true;
+        self.arrived.notify_all();
+    }
+
+    /// Nothing will be done any more: whoever waits is told.
+    pub(crate) fn abandon(&self) {
+        let mut waiting = self.locked();
+        waiting.closed = true;
+        waiting.lanes.iter_mut().for_each(VecDeque::clear);
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Waiting> {
+        // Nothing that can panic runs under this lock.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Abandons an inbox when its thread ends, whichever way.
+pub(crate) struct Attended(pub(crate) Arc<Inbox>);
+
+impl Drop for Attended {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
+
+fn stopped() -> StoreError {
+    StoreError::unavailable("the database thread has stopped")
+}

@@ -1,0 +1,270 @@
+//! Tenure in one SQLite file: the embedded default.
+//!
+//! Always true:
+//! - what was answered is on disk: WAL with full sync, and no answer before its commit;
+//! - every write is a step of one transaction that took the write lock first (`BEGIN IMMEDIATE`), so any number of
+//!   processes on one file agree about who holds what (L1, L2);
+//! - core decides, and what it decided is written under its guard; no statement is put together from strings.
+//!
+//! One thread writes ([`writer`]), a few read; callers only wait for answers. A file that is deleted, replaced, damaged
+//! or newer than this program is refused in one line, never quietly begun anew.
+
+mod address;
+mod connection;
+mod fault;
+mod identity;
+mod inbox;
+mod migrate;
+mod patience;
+mod queue;
+mod reader;
+mod savepoint;
+mod sql;
+mod writer;
+
+pub use address::{SqliteOptions, Synchronous};
+
+use address::Place;
+use async_trait::async_trait;
+use fault::{Done, Fault};
+use identity::Identity;
+use inbox::{Inbox, Lane, Step};
+use rusqlite::Connection;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use tenure_core::Time;
+use tenure_core::queue::{
+    Beat, Beaten, Claim, Claims, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob, Page, QueueInfo,
+    Recovered, Start,
+};
+use tenure_store::{Clock, Fenced, QueueStore, Result, Signals, StoreError, Upkeep};
+use writer::Writer;
+
+/// Threads that read: one slow list must not hold up the others.
+const READERS: usize = 2;
+
+/// A store in one SQLite file, or in memory.
+pub struct SqliteStore {
+    writes: Arc<Inbox>,
+    /// In memory there is one connection, and reads are asked of the writer.
+    reads: Arc<Inbox>,
+    threads: Vec<JoinHandle<()>>,
+    clock: Clock,
+    signals: Signals,
+    lock_waits: Arc<AtomicU64>,
+    place: Place,
+}
+
+/// The connections of one store.
+struct Opened {
+    writer: Connection,
+    readers: Vec<Connection>,
+    identity: Option<Identity>,
+    data_version: i64,
+}
+
+impl SqliteStore {
+    /// Opens `sqlite:FILE` or `sqlite::memory:`; an empty store is laid out, an older one is brought up to date.
+    pub async fn open(url: &str) -> Result<SqliteStore> {
+        SqliteStore::open_with(url, SqliteOptions::new()).await
+    }
+
+    /// The same, on a clock of the caller's.
+    pub async fn open_with(url: &str, options: SqliteOptions) -> Result<SqliteStore> {
+        let (place, options) = address::parse(url, options)?;
+        let (told, opened) = tokio::sync::oneshot::channel();
+        // Opening may wait for another process; a caller's runtime must not.
+        let opening = (place.clone(), options.clone());
+        spawn("tenure-sqlite-open", move || {
+            let (place, options) = opening;
+            let opened = connect(&place, &options).map_err(|fault| fault.of(&place.shown()));
+            // An error means that the caller has gone.
+            let _ = told.send(opened);
+        })?;
+        let opened = opened.await.map_err(|_| StoreError::unavailable("opening was broken off"))??;
+        SqliteStore::attend(place, &options, opened)
+    }
+
+    /// Starts the threads.
+    fn attend(place: Place, options: &SqliteOptions, opened: Opened) -> Result<SqliteStore> {
+        let writes = Arc::new(Inbox::new());
+        let reads = if opened.readers.is_empty() { Arc::clone(&writes) } else { Arc::new(Inbox::new()) };
+        let mut store = SqliteStore {
+            writes: Arc::clone(&writes),
+            reads: Arc::clone(&reads),
+            threads: Vec::new(),
+            clock: options.clock.clone(),
+            signals: Signals::default(),
+            lock_waits: Arc::default(),
+            place,
+        };
+        let writer = Writer {
+            conn: opened.writer,
+            inbox: writes,
+            clock: store.clock.clone(),
+            signals: store.signals.clone(),
+            identity: opened.identity,
+            lock_waits: Arc::clone(&store.lock_waits),
+            data_version: opened.data_version,
+        };
+        store.threads.push(spawn("tenure-sqlite-write", move || writer.run())?);
+        for conn in opened.readers {
+            let (inbox, clock) = (Arc::clone(&reads), store.clock.clone());
+            store.threads.push(spawn("tenure-sqlite-read", move || reader::run(&conn, inbox, &clock))?);
+        }
+        Ok(store)
+    }
+
+    /// How often a write had to wait because another process held the lock: a measure of how much the file is fought
+    /// over.
+    #[must_use]
+    pub fn lock_waits(&self) -> u64 {
+        self.lock_waits.load(Ordering::Relaxed)
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        rows: usize,
+        work: impl Fn(&Step<'_>) -> Done<T> + Send + 'static,
+    ) -> Result<T> {
+        self.writes.ask(Lane::Normal, rows, work).await
+    }
+
+    async fn read<T: Send + 'static>(&self, work: impl Fn(&Step<'_>) -> Done<T> + Send + 'static) -> Result<T> {
+        self.reads.ask(Lane::Normal, 1, work).await
+    }
+}
+
+impl Drop for SqliteStore {
+    /// Waits until the file is let go of, so that what follows may move or delete it.
+    fn drop(&mut self) {
+        self.writes.close();
+        self.reads.close();
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteStore").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl QueueStore for SqliteStore {
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {
+        self.write(jobs.len(), move |step| queue::enqueue::enqueue(step, &jobs)).await
+    }
+
+    async fn claim(&self, claim: Claim) -> Result<Claims> {
+        self.write(claim.max as usize, move |step| queue::claim::claim(step, &claim)).await
+    }
+
+    async fn start(&self, start: Start) -> Result<Fenced<()>> {
+        self.writes.ask(Lane::Urgent, 1, move |step| queue::start::start(step, &start)).await
+    }
+
+    async fn heartbeat(&self, beats: Vec<Beat>) -> Result<Vec<Fenced<Beaten>>> {
+        self.writes.ask(Lane::Urgent, beats.len(), move |step| queue::heartbeat::heartbeat(step, &beats)).await
+    }
+
+    async fn finish(&self, endings: Vec<Ending>) -> Result<Vec<Fenced<Ended>>> {
+        self.write(endings.len(), move |step| queue::finish::finish(step, &endings)).await
+    }
+
+    async fn job(&self, id: JobId) -> Result<Option<Job>> {
+        self.read(move |step| queue::show::job(step, id)).await
+    }
+
+    async fn events(&self, id: JobId) -> Result<Vec<Event>> {
+        self.read(move |step| queue::show::events(step, id)).await
+    }
+
+    async fn jobs(&self, filter: Filter, before: Option<JobId>, limit: u32) -> Result<Page<Job>> {
+        self.read(move |step| queue::list::jobs(step, &filter, before, limit)).await
+    }
+
+    async fn queue(&self, name: &str) -> Result<Option<QueueInfo>> {
+        let name = name.to_owned();
+        self.read(move |step| queue::list::queue(step, &name)).await
+    }
+
+    async fn queues(&self, after: Option<&str>, limit: u32) -> Result<Page<QueueInfo>> {
+        let after = after.map(str::to_owned);
+        self.read(move |step| queue::list::queues(step, after.as_deref(), limit)).await
+    }
+
+    fn signals(&self) -> &Signals {
+        &self.signals
+    }
+}
+
+#[async_trait]
+impl Upkeep for SqliteStore {
+    async fn now(&self) -> Result<Time> {
+        Ok(self.clock.now())
+    }
+
+    async fn recover(&self, leases_max: u32) -> Result<Recovered> {
+        self.write(leases_max as usize, move |step| queue::recover::recover(step, leases_max)).await
+    }
+
+    async fn epoch(&self) -> Result<u16> {
+        self.read(|step| Ok(step.conn.prepare_cached(sql::EPOCH)?.query_row([], |row| row.get(0))?)).await
+    }
+
+    async fn new_epoch(&self) -> Result<u16> {
+        let raised = self.write(1, |step| {
+            let mut raise = step.conn.prepare_cached(sql::NEW_EPOCH)?;
+            let mut rows = raise.query([])?;
+            Ok(rows.next()?.map(|row| row.get(0)).transpose()?)
+        });
+        raised.await?.ok_or_else(|| StoreError::broken("the last epoch is in use; no later token can be drawn"))
+    }
+
+    async fn describe(&self) -> Result<String> {
+        let file = self.place.shown();
+        self.write(1, move |step| {
+            let pragma = |name| step.conn.pragma_query_value(None, name, |row| row.get::<_, String>(0));
+            let sync = match step.conn.pragma_query_value(None, "synchronous", |row| row.get::<_, i64>(0))? {
+                0 => "off: a power failure may damage the file",
+                1 => "normal: a power failure may lose the last moments",
+                _ => "full: what was answered survives a power failure",
+            };
+            Ok(format!("SQLite {} in {file}, journal {}, sync {sync}", rusqlite::version(), pragma("journal_mode")?))
+        })
+        .await
+    }
+}
+
+/// Opens the connections and brings the file up to date.
+fn connect(place: &Place, options: &SqliteOptions) -> Done<Opened> {
+    let mut writer = connection::writer(place, options.synchronous)?;
+    migrate::migrate(&mut writer, options.clock.now())?;
+    if writer.query_row(sql::ANY_STUCK, [], |row| row.get(0))? {
+        let tx = connection::immediate(&mut writer)?;
+        tx.execute(sql::UNSTICK, [])?;
+        tx.commit()?;
+    }
+    let (readers, identity) = match place {
+        Place::Memory => (Vec::new(), None),
+        Place::File(path) => {
+            let mut identity = Identity::of(path);
+            identity.check()?;
+            let readers = (0..READERS).map(|_| connection::reader(path)).collect::<Done<Vec<_>>>()?;
+            (readers, Some(identity))
+        }
+    };
+    let data_version = writer::data_version(&writer)?;
+    Ok(Opened { writer, readers, identity, data_version })
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+    thread.map_err(|error| Fault::Io(format!("no thread could be started: {error}")).into())
+}

@@ -1,0 +1,44 @@
+//! The layout of the file, in numbered steps.
+//!
+//! A file older than this program is brought up to date when it is opened, under the write lock, all steps or none;
+//! a newer one is refused by name and left alone.
+
+use crate::fault::{Done, Fault};
+use crate::sql;
+use rusqlite::Connection;
+use tenure_core::Time;
+
+/// Name and text of each step, in order; its number is its place, from 1. Never edited once released.
+const MIGRATIONS: &[(&str, &str)] = &[("queue", include_str!("../migrations/0001_queue.sql"))];
+
+/// The last step this program knows.
+const KNOWN: i64 = MIGRATIONS.len() as i64;
+
+/// Brings the file up to date.
+pub(crate) fn migrate(conn: &mut Connection, now: Time) -> Done<()> {
+    // Most openings find nothing to do and should not wait for a writer.
+    if applied(conn)? == KNOWN {
+        return Ok(());
+    }
+    let tx = crate::connection::immediate(conn)?;
+    // Read again under the lock: another process may have been first.
+    let found = applied(&tx)?;
+    tx.execute(sql::SCHEMA_CREATE, [])?;
+    for (version, (name, text)) in (1..).zip(MIGRATIONS) {
+        if version > found {
+            tx.execute_batch(text)?;
+            tx.execute(sql::SCHEMA_RECORD, (version, name, now.0))?;
+        }
+    }
+    Ok(tx.commit()?)
+}
+
+/// The last step that was applied, if this program knows it.
+fn applied(conn: &Connection) -> Done<i64> {
+    let begun: bool = conn.query_row(sql::SCHEMA_EXISTS, [], |row| row.get(0))?;
+    let found = if begun { conn.query_row(sql::SCHEMA, [], |row| row.get::<_, Option<i64>>(0))? } else { None };
+    match found.unwrap_or(0) {
+        found if found > KNOWN => Err(Fault::Newer(found, KNOWN)),
+        found => Ok(found),
+    }
+}

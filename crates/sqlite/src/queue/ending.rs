@@ -1,0 +1,132 @@
+//! How a running job leaves its lease: to history, or back to where it waits; and what is written down about it.
+
+use super::Place;
+use super::lease::Lease;
+use crate::fault::{Done, Fault};
+use crate::inbox::Step;
+use crate::sql;
+use rusqlite::{CachedStatement, params};
+use tenure_core::Time;
+use tenure_core::bounds::ATTEMPTS_KEPT;
+use tenure_core::queue::rules::{Running, Settled};
+use tenure_core::queue::{Event, JobId, Outcome, Status, Verb, What};
+
+/// One ending, as core has settled it.
+pub(super) struct Ending<'a> {
+    pub(super) id: JobId,
+    pub(super) lease: &'a Lease,
+    /// What was known of the job before.
+    pub(super) was: Running,
+    pub(super) settled: Settled,
+    /// The holder's verb; `None` when the lease ran out.
+    pub(super) verb: Option<Verb>,
+    pub(super) error: Option<&'a str>,
+    pub(super) result: Option<&'a str>,
+}
+
+/// The statements of endings, prepared once for many.
+pub(super) struct Ender<'a> {
+    step: &'a Step<'a>,
+    finish: CachedStatement<'a>,
+    leave: CachedStatement<'a>,
+    put_back: CachedStatement<'a>,
+}
+
+impl<'a> Ender<'a> {
+    pub(super) fn new(step: &'a Step<'a>) -> Done<Ender<'a>> {
+        Ok(Ender {
+            step,
+            finish: step.conn.prepare_cached(sql::FINISH)?,
+            leave: step.conn.prepare_cached(sql::LEAVE)?,
+            put_back: step.conn.prepare_cached(sql::PUT_BACK)?,
+        })
+    }
+
+    /// Moves a running job out of its lease. The lease itself is the caller's to shrink.
+    pub(super) fn end(&mut self, ending: &Ending<'_>) -> Done<()> {
+        let changed = if ending.settled.status.terminal() { self.finish(ending)? } else { self.put_back(ending)? };
+        if changed != 1 {
+            return Err(Fault::broken(format!("job {} left its lease while it was being ended", ending.id)));
+        }
+        events(ending, self.step.now).iter().try_for_each(|event| record(self.step, event))
+    }
+
+    fn finish(&mut self, ending: &Ending<'_>) -> Done<usize> {
+        let Ending { id, lease, settled, .. } = ending;
+        let changed = self.finish.execute(params![
+            id.0,
+            lease.token.0,
+            settled.status.as_str(),
+            settled.reason.map(|reason| reason.as_str()),
+            lease.owner,
+            lease.granted_at.0,
+            self.step.now.0,
+            settled.outcome.as_str(),
+            ending.verb.map(Verb::as_str),
+            lease.pulse.beats,
+            lease.pulse.last_beat_at.map(|at| at.0),
+            lease.pulse.longest_gap_ms,
+            ending.error,
+            ending.result,
+        ])?;
+        self.leave.execute([id.0])?;
+        Ok(changed)
+    }
+
+    fn put_back(&mut self, ending: &Ending<'_>) -> Done<usize> {
+        let Ending { id, lease, settled, .. } = ending;
+        self.step.ring(&lease.queue);
+        Ok(self.put_back.execute(params![
+            id.0,
+            lease.token.0,
+            Place::waiting(settled.run_at, self.step.now) as i64,
+            settled.attempt,
+            settled.run_at.0,
+            ending.error,
+            lease.owner,
+            lease.granted_at.0,
+            self.step.now.0,
+            settled.outcome.as_str(),
+            ending.verb.map(Verb::as_str),
+            lease.pulse.beats,
+            lease.pulse.last_beat_at.map(|at| at.0),
+            lease.pulse.longest_gap_ms,
+            ATTEMPTS_KEPT,
+        ])?)
+    }
+}
+
+/// What an ending leaves in the events: nothing if it went well (L8).
+fn events(ending: &Ending<'_>, now: Time) -> Vec<Event> {
+    let Ending { id, lease, was, settled, error, .. } = ending;
+    // An attempt that was given back is not named.
+    let counted = (was.attempt == settled.attempt).then_some(settled.attempt);
+    let event = |what| {
+        let event = Event::new(now, *id, what).by(&lease.owner, lease.token).error(*error);
+        Event { attempt: counted, reason: settled.reason, ..event }
+    };
+    match settled.outcome {
+        Outcome::Completed | Outcome::Snoozed | Outcome::Released => Vec::new(),
+        Outcome::Retried => vec![Event { until: Some(settled.run_at), ..event(What::Retried) }],
+        Outcome::Failed | Outcome::Cancelled => vec![event(What::Failed)],
+        Outcome::Expired => {
+            let expired = Event { reason: None, ..event(What::Expired) };
+            if settled.status == Status::Failed { vec![expired, event(What::Failed)] } else { vec![expired] }
+        }
+    }
+}
+
+fn record(step: &Step<'_>, event: &Event) -> Done<()> {
+    step.conn.prepare_cached(sql::EVENT)?.execute(params![
+        event.at.0,
+        event.job.0,
+        event.what.as_str(),
+        event.token.map(|token| token.0),
+        event.owner,
+        event.attempt,
+        event.reason.map(|reason| reason.as_str()),
+        event.until.map(|until| until.0),
+        event.error,
+    ])?;
+    Ok(())
+}

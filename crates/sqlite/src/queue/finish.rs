@@ -1,0 +1,128 @@
+//! The holder's endings (Q4): accepted only while held (L3), answered again from receipts (L12).
+//!
+//! A batch is mostly jobs of a few leases, all held and all completed. So a lease is read once and written once for
+//! the whole batch, a job's history is not looked at unless the plain check fails, and plain completions are written
+//! a lease at a time.
+
+use super::ending::{Ender, Ending as End};
+use super::lease::Lease;
+use super::{ids, judge, row};
+use crate::fault::Done;
+use crate::inbox::Step;
+use crate::savepoint::apart;
+use crate::sql;
+use rusqlite::{OptionalExtension, params};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use tenure_core::Token;
+use tenure_core::queue::rules::{self, Presented};
+use tenure_core::queue::{Act, Ended, Ending, JobId, Outcome};
+use tenure_store::Fenced;
+
+/// Fewer than this are not worth a second way of doing it.
+const MANY: usize = 4;
+
+/// Ends claims, each answered on its own, in this order.
+pub(crate) fn finish(step: &Step<'_>, endings: &[Ending]) -> Done<Vec<Fenced<Ended>>> {
+    if let Some(batch) = plain_completions(endings) {
+        // Any job that is not plainly held undoes the attempt, and each is judged by itself.
+        if apart(step.conn, || complete_all(step, &batch).map(|all| all.ok_or(())))?.is_ok() {
+            return Ok(vec![Ok(Ended::by(Outcome::Completed)); endings.len()]);
+        }
+    }
+    one_by_one(step, endings)
+}
+
+/// Completions of one claim.
+struct Batch<'a> {
+    owner: &'a str,
+    token: Token,
+    jobs: Vec<JobId>,
+}
+
+/// The endings by their claims, if they are many, all plain completions, and each of another job.
+fn plain_completions(endings: &[Ending]) -> Option<Vec<Batch<'_>>> {
+    let plain = |ending: &Ending| matches!(ending.act, Act::Complete { result: None });
+    if endings.len() < MANY || !endings.iter().all(plain) {
+        return None;
+    }
+    let mut jobs = HashSet::with_capacity(endings.len());
+    let mut places: HashMap<(Token, &str), usize> = HashMap::new();
+    let mut batches: Vec<Batch<'_>> = Vec::new();
+    for Ending { job, owner, token, .. } in endings {
+        if !jobs.insert(*job) {
+            return None;
+        }
+        let place = *places.entry((*token, owner)).or_insert_with(|| {
+            batches.push(Batch { owner, token: *token, jobs: Vec::new() });
+            batches.len() - 1
+        });
+        batches[place].jobs.push(*job);
+    }
+    // With a lease for each job there is nothing to gather.
+    (batches.len() * MANY <= endings.len()).then_some(batches)
+}
+
+/// Completes whole batches; `None` if some job of them is not held.
+fn complete_all(step: &Step<'_>, batches: &[Batch<'_>]) -> Done<Option<()>> {
+    for Batch { owner, token, jobs } in batches {
+        let lease = Lease::find(step.conn, *token)?.filter(|lease| lease.held_by(owner, step.now));
+        let Some(mut lease) = lease else { return Ok(None) };
+        let list = ids(jobs.iter().copied());
+        let completed = step.conn.prepare_cached(sql::COMPLETE_MANY)?.execute(params![
+            list,
+            token.0,
+            lease.owner,
+            lease.granted_at.0,
+            step.now.0,
+            lease.pulse.beats,
+            lease.pulse.last_beat_at.map(|at| at.0),
+            lease.pulse.longest_gap_ms,
+        ])?;
+        if completed != jobs.len() {
+            return Ok(None);
+        }
+        step.conn.prepare_cached(sql::LEAVE_MANY)?.execute([list])?;
+        lease.left = lease.left.saturating_sub(u32::try_from(completed).unwrap_or(u32::MAX));
+        lease.write_left(step.conn)?;
+    }
+    Ok(Some(()))
+}
+
+fn one_by_one(step: &Step<'_>, endings: &[Ending]) -> Done<Vec<Fenced<Ended>>> {
+    let mut leases: HashMap<Token, Option<Lease>> = HashMap::new();
+    let mut running = step.conn.prepare_cached(sql::RUNNING)?;
+    let mut ender = Ender::new(step)?;
+    let mut answers = Vec::with_capacity(endings.len());
+    for ending in endings {
+        let lease = match leases.entry(ending.token) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(Lease::find(step.conn, ending.token)?),
+        };
+        let lease = lease.as_mut().filter(|lease| lease.held_by(&ending.owner, step.now));
+        let was = match &lease {
+            Some(_) => running.query_row((ending.job.0, ending.token.0), row::running).optional()?,
+            None => None,
+        };
+        let verb = Some(ending.act.verb());
+        let (Some(lease), Some(was)) = (lease, was) else {
+            let presented = Presented { owner: &ending.owner, token: ending.token, verb };
+            answers.push(judge::unheld(step, ending.job, presented)?);
+            continue;
+        };
+        let settled = rules::settle(&ending.act, was, step.now);
+        let (error, result) = match &ending.act {
+            Act::Complete { result } => (None, result.as_deref()),
+            Act::Fail { error, .. } => (Some(error.as_str()), None),
+            Act::Snooze { .. } | Act::Release => (None, None),
+        };
+        ender.end(&End { id: ending.job, lease, was, settled, verb, error, result })?;
+        lease.left = lease.left.saturating_sub(1);
+        lease.ended += 1;
+        answers.push(Ok(Ended::by(settled.outcome)));
+    }
+    for lease in leases.values().flatten().filter(|lease| lease.ended > 0) {
+        lease.write_left(step.conn)?;
+    }
+    Ok(answers)
+}

@@ -1,0 +1,99 @@
+//! Lists: jobs newest first, queues by name. Each page is read from one state of the file.
+
+use super::show;
+use crate::fault::Done;
+use crate::inbox::Step;
+use crate::sql;
+use rusqlite::{OptionalExtension, Params, params};
+use tenure_core::Time;
+use tenure_core::bounds::COUNT_MAX;
+use tenure_core::queue::{Counts, Filter, Job, JobId, Page, QueueInfo, Status};
+
+/// Jobs that match, newest first, from below `before`.
+pub(crate) fn jobs(step: &Step<'_>, filter: &Filter, before: Option<JobId>, limit: u32) -> Done<Page<Job>> {
+    let below = before.map_or(i64::MAX, |id| id.0);
+    // One more than asked for tells whether there are more. Every source gives that many, and the newest win.
+    let many = limit.saturating_add(1);
+    let mut ids = waiting(step, filter, below, many)?;
+    ids.append(&mut ended(step, filter, below, many)?);
+    ids.sort_unstable_by(|a, b| b.cmp(a));
+    let more = ids.len() > limit as usize;
+    ids.truncate(limit as usize);
+    let mut items = Vec::with_capacity(ids.len());
+    for id in ids {
+        items.extend(show::job(step, JobId(id))?);
+    }
+    Ok(Page { items, more })
+}
+
+/// Queued and running jobs that match.
+fn waiting(step: &Step<'_>, filter: &Filter, below: i64, many: u32) -> Done<Vec<i64>> {
+    let Filter { queue, status, kind } = filter;
+    let running = match status {
+        None => None,
+        Some(Status::Queued) => Some(false),
+        Some(Status::Running) => return ids(step, sql::LIST_RUNNING, params![below, many, kind, queue]),
+        Some(Status::Completed | Status::Failed) => return Ok(Vec::new()),
+    };
+    match queue {
+        None => ids(step, sql::LIST_WAITING, params![below, many, running, kind]),
+        Some(queue) => ids(step, sql::LIST_WAITING_OF, params![below, many, running, kind, queue]),
+    }
+}
+
+/// Ended jobs that match.
+fn ended(step: &Step<'_>, filter: &Filter, below: i64, many: u32) -> Done<Vec<i64>> {
+    let Filter { queue, status, kind } = filter;
+    let statuses: &[Status] = match status {
+        None => &[Status::Completed, Status::Failed],
+        Some(Status::Queued | Status::Running) => &[],
+        Some(Status::Completed) => &[Status::Completed],
+        Some(Status::Failed) => &[Status::Failed],
+    };
+    match (queue, statuses) {
+        (Some(queue), statuses) => {
+            let mut found = Vec::new();
+            for status in statuses {
+                let of = params![below, many, kind, queue, status.as_str()];
+                found.append(&mut ids(step, sql::LIST_FINISHED_OF, of)?);
+            }
+            Ok(found)
+        }
+        (None, []) => Ok(Vec::new()),
+        (None, [Status::Completed]) => ids(step, sql::LIST_COMPLETED, params![below, many, kind]),
+        (None, [Status::Failed]) => ids(step, sql::LIST_FAILED, params![below, many, kind]),
+        (None, _) => ids(step, sql::LIST_FINISHED, params![below, many, kind]),
+    }
+}
+
+fn ids(step: &Step<'_>, sql: &str, params: impl Params) -> Done<Vec<i64>> {
+    let mut select = step.conn.prepare_cached(sql)?;
+    let ids = select.query_map(params, |row| row.get(0))?;
+    Ok(ids.collect::<rusqlite::Result<_>>()?)
+}
+
+/// One queue and its counts.
+pub(crate) fn queue(step: &Step<'_>, name: &str) -> Done<Option<QueueInfo>> {
+    let mut select = step.conn.prepare_cached(sql::QUEUE)?;
+    let found = select.query_row((name, COUNT_MAX + 1), |row| {
+        let counts = Counts { queued: row.get(1)?, running: row.get(2)?, completed: row.get(3)?, failed: row.get(4)? };
+        Ok((Time(row.get(0)?), counts))
+    });
+    let Some((created_at, counts)) = found.optional()? else { return Ok(None) };
+    let oldest: Option<i64> = step.conn.prepare_cached(sql::OLDEST)?.query_row([name], |row| row.get(0))?;
+    Ok(Some(QueueInfo { name: name.to_owned(), created_at, counts, oldest_queued_at: oldest.map(Time) }))
+}
+
+/// Queues by name, from after `after`.
+pub(crate) fn queues(step: &Step<'_>, after: Option<&str>, limit: u32) -> Done<Page<QueueInfo>> {
+    let mut select = step.conn.prepare_cached(sql::QUEUES)?;
+    let names = select.query_map((after, limit.saturating_add(1)), |row| row.get(0))?;
+    let mut names = names.collect::<rusqlite::Result<Vec<String>>>()?;
+    let more = names.len() > limit as usize;
+    names.truncate(limit as usize);
+    let mut items = Vec::with_capacity(names.len());
+    for name in names {
+        items.extend(queue(step, &name)?);
+    }
+    Ok(Page { items, more })
+}

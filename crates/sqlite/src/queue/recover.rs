@@ -1,0 +1,115 @@
+//! Recovery: the work of leases that ran out goes back to where it waits (Q5, L7).
+//!
+//! Always true: one row that cannot be read never stops the others. Its lease is set aside for a person, with one line
+//! in the log, and is tried again when the store is opened next.
+
+use super::ending::{Ender, Ending};
+use super::lease::Lease;
+use super::row;
+use crate::fault::{Done, Fault};
+use crate::inbox::Step;
+use crate::savepoint::apart;
+use crate::sql;
+use tenure_core::Token;
+use tenure_core::queue::rules;
+use tenure_core::queue::{JobId, Recovered, Status};
+
+/// Returns the work of at most `leases_max` leases that ran out, oldest deadline first.
+pub(crate) fn recover(step: &Step<'_>, leases_max: u32) -> Done<Recovered> {
+    let mut expired = step.conn.prepare_cached(sql::EXPIRED)?;
+    let tokens =
+        expired.query_map((step.now.0, leases_max), |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
+    return_all(step, &tokens)
+}
+
+/// The same for one queue; whether there may be more.
+pub(super) fn of_queue(step: &Step<'_>, queue: &str, leases_max: u32) -> Done<bool> {
+    let mut expired = step.conn.prepare_cached(sql::EXPIRED_OF)?;
+    let tokens = expired
+        .query_map((step.now.0, leases_max, queue), |row| row.get(0))?
+        .collect::<rusqlite::Result<Vec<i64>>>()?;
+    return_all(step, &tokens)?;
+    Ok(tokens.len() >= leases_max as usize)
+}
+
+fn return_all(step: &Step<'_>, tokens: &[i64]) -> Done<Recovered> {
+    let mut total = Recovered::default();
+    for token in tokens {
+        let one = return_one(step, Token(*token))?;
+        total.leases += one.leases;
+        total.requeued += one.requeued;
+        total.failed += one.failed;
+    }
+    Ok(total)
+}
+
+/// Returns what still runs under one lease, whole or, if that fails, as much as can be.
+fn return_one(step: &Step<'_>, token: Token) -> Done<Recovered> {
+    let whole = apart(step.conn, || readable(return_whole(step, token)))?;
+    let fault = match whole {
+        Ok(recovered) => return Ok(recovered),
+        Err(fault) => fault,
+    };
+    tracing::error!(%token, fault, "a lease that ran out could not be returned whole and is set aside");
+    step.conn.prepare_cached(sql::STUCK)?.execute([token.0])?;
+    // Not even the list of its jobs may be readable.
+    Ok(apart(step.conn, || readable(salvage(step, token)))?.unwrap_or_default())
+}
+
+fn return_whole(step: &Step<'_>, token: Token) -> Done<Recovered> {
+    let Some(lease) = Lease::find(step.conn, token)? else { return Ok(Recovered::default()) };
+    let mut recovered = Recovered { leases: 1, ..Recovered::default() };
+    for (place, id) in held_units(step, token)? {
+        count(&mut recovered, return_unit(step, &lease, place, id)?);
+    }
+    step.conn.prepare_cached(sql::DROP_LEASE)?.execute([token.0])?;
+    Ok(recovered)
+}
+
+/// Returns those jobs of a lease that can be read; the others keep it.
+fn salvage(step: &Step<'_>, token: Token) -> Done<Recovered> {
+    let Some(mut lease) = Lease::find(step.conn, token)? else { return Ok(Recovered::default()) };
+    let mut recovered = Recovered::default();
+    for (place, id) in held_units(step, token)? {
+        match apart(step.conn, || readable(return_unit(step, &lease, place, id)))? {
+            Ok(status) => {
+                count(&mut recovered, status);
+                lease.left = lease.left.saturating_sub(1).max(1);
+            }
+            Err(fault) => tracing::error!(%token, %id, fault, "a job could not be returned"),
+        }
+    }
+    lease.write_left(step.conn)?;
+    Ok(recovered)
+}
+
+/// What is wrong with some rows, apart from what is wrong with the database.
+fn readable<T>(done: Done<T>) -> Done<Result<T, String>> {
+    match done {
+        Ok(value) => Ok(Ok(value)),
+        Err(Fault::Broken(fault)) => Ok(Err(fault)),
+        Err(fault) => Err(fault),
+    }
+}
+
+fn count(recovered: &mut Recovered, status: Status) {
+    match status {
+        Status::Failed => recovered.failed += 1,
+        _ => recovered.requeued += 1,
+    }
+}
+
+/// The jobs that still run under a lease, in the order of its grant.
+fn held_units(step: &Step<'_>, token: Token) -> Done<Vec<(u32, JobId)>> {
+    let mut held = step.conn.prepare_cached(sql::HELD_UNITS)?;
+    let units = held.query_map([token.0], |row| Ok((row.get(0)?, JobId(row.get(1)?))))?;
+    Ok(units.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Puts one job back, or fails it at the crash limit (L6); where it stands now.
+fn return_unit(step: &Step<'_>, lease: &Lease, place: u32, id: JobId) -> Done<Status> {
+    let was = step.conn.prepare_cached(sql::RUNNING)?.query_row((id.0, lease.token.0), row::running)?;
+    let settled = rules::expire(place < lease.started, was);
+    Ender::new(step)?.end(&Ending { id, lease, was, settled, verb: None, error: None, result: None })?;
+    Ok(settled.status)
+}

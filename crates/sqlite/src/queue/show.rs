@@ -1,0 +1,118 @@
+//! One job, from the hot table or from history, and what is stored about it.
+
+use super::{Place, row};
+use crate::fault::{Done, Fault};
+use crate::inbox::Step;
+use crate::sql;
+use rusqlite::{OptionalExtension, Row};
+use tenure_core::LostReason;
+use tenure_core::bounds::ATTEMPTS_KEPT;
+use tenure_core::lease::Token;
+use tenure_core::queue::{Attempt, Event, Job, JobId, Lease, Outcome, Reason, Status, Verb, What};
+
+/// The job `id`, if it is kept.
+pub(crate) fn job(step: &Step<'_>, id: JobId) -> Done<Option<Job>> {
+    let hot = step.conn.prepare_cached(sql::JOB)?.query_row([id.0], hot).optional()?;
+    let found = match hot {
+        Some(found) => Some(found),
+        None => step.conn.prepare_cached(sql::FINISHED)?.query_row([id.0], finished).optional()?,
+    };
+    let Some((mut job, kept)) = found else { return Ok(None) };
+    // The last claim of a finished job is already there; earlier ones come before it.
+    let mut attempts = row::attempts(step.conn, kept.as_deref())
+        .map_err(|fault| Fault::broken(format!("the attempts of job {id} cannot be read: {fault:?}")))?;
+    attempts.append(&mut job.attempts);
+    let surplus = attempts.len().saturating_sub(ATTEMPTS_KEPT);
+    attempts.drain(..surplus);
+    job.attempts = attempts;
+    Ok(Some(job))
+}
+
+/// The events stored for a job, oldest first.
+pub(crate) fn events(step: &Step<'_>, id: JobId) -> Done<Vec<Event>> {
+    let mut select = step.conn.prepare_cached(sql::EVENTS)?;
+    let events = select.query_map([id.0], |row| {
+        Ok(Event {
+            at: row::time(row, 0)?,
+            job: id,
+            what: row::word(row, 1, What::parse)?,
+            token: row::token_opt(row, 2)?,
+            owner: row.get(3)?,
+            attempt: row.get(4)?,
+            verb: row::word_opt(row, 5, Verb::parse)?,
+            lost: row::word_opt(row, 6, LostReason::parse)?,
+            reason: row::word_opt(row, 7, Reason::parse)?,
+            until: row::time_opt(row, 8)?,
+            error: row.get(9)?,
+            count: row.get(10)?,
+        })
+    })?;
+    Ok(events.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The columns that `job.sql` and `finished.sql` begin with, and the kept attempts.
+fn common(row: &Row<'_>) -> rusqlite::Result<(Job, Option<String>)> {
+    let job = Job {
+        id: JobId(row.get(0)?),
+        queue: row.get(1)?,
+        kind: row.get(2)?,
+        payload: row.get(3)?,
+        priority: row.get(4)?,
+        created_at: row::time(row, 5)?,
+        run_at: row::time(row, 6)?,
+        attempt: row.get(7)?,
+        attempts_max: row.get(8)?,
+        backoff: row::backoff(row, 9)?,
+        timeout_ms: row.get(13)?,
+        token: row::token_opt(row, 14)?,
+        error: row.get(15)?,
+        status: Status::Queued,
+        reason: None,
+        result: None,
+        progress: None,
+        checkpoint: None,
+        lease: None,
+        attempts: Vec::new(),
+        finished_at: None,
+    };
+    Ok((job, row.get(16)?))
+}
+
+/// A row of `job.sql`.
+fn hot(row: &Row<'_>) -> rusqlite::Result<(Job, Option<String>)> {
+    let (mut job, attempts) = common(row)?;
+    job.progress = row.get(18)?;
+    job.checkpoint = row.get(19)?;
+    if row.get::<_, i64>(17)? == Place::Running as i64 {
+        job.status = Status::Running;
+        if let (Some(owner), Some(token)) = (row.get(20)?, job.token) {
+            let (granted_at, expires_at) = (row::time(row, 21)?, row::time(row, 22)?);
+            job.lease = Some(Lease { owner, token, granted_at, expires_at, pulse: row::pulse(row, 23)? });
+        }
+    }
+    Ok((job, attempts))
+}
+
+/// A row of `finished.sql`.
+fn finished(row: &Row<'_>) -> rusqlite::Result<(Job, Option<String>)> {
+    let (mut job, attempts) = common(row)?;
+    job.status = row::word(row, 17, Status::parse)?;
+    job.reason = row::word_opt(row, 18, Reason::parse)?;
+    job.result = row.get(19)?;
+    job.finished_at = row::time_opt(row, 20)?;
+    job.progress = row.get(21)?;
+    job.checkpoint = row.get(22)?;
+    let outcome = row::word(row, 25, Outcome::parse)?;
+    job.attempts.push(Attempt {
+        token: job.token.unwrap_or(Token(0)),
+        owner: row.get(23)?,
+        claimed_at: row::time(row, 24)?,
+        ended_at: job.finished_at,
+        outcome: Some(outcome),
+        verb: row::word_opt(row, 26, Verb::parse)?,
+        // Only a failed attempt ends with an error; otherwise the job's error is of an earlier one.
+        error: job.error.clone().filter(|_| outcome == Outcome::Failed),
+        pulse: row::pulse(row, 27)?,
+    });
+    Ok((job, attempts))
+}

@@ -1,0 +1,186 @@
+//! What the scenarios share: a store on a clock that stands still, and verbs short enough to read as sentences.
+
+use super::Harness;
+use crate::{Fenced, Store};
+use std::sync::Arc;
+use tenure_core::queue::{
+    Act, Beat, Beaten, Claim, ClaimedJob, Ended, Ending, Event, Job, JobId, NewJob, Recovered, Retry, What,
+};
+use tenure_core::{LostReason, Time, Token};
+
+/// Where every clock starts: odd microseconds, so that a backend that keeps only milliseconds is noticed.
+pub(super) const START: Time = Time(1_767_225_600_123_457);
+/// The lease of a claim that names none.
+pub(super) const LEASE_MS: u64 = tenure_core::bounds::LEASE_MS_DEFAULT;
+
+/// A store and its clock.
+pub(super) struct World<H> {
+    pub(super) harness: H,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) now: Time,
+}
+
+/// What a claimer needs to remember to write: the job, its own name and the token.
+#[derive(Clone, Debug)]
+pub(super) struct Grip {
+    pub(super) id: JobId,
+    pub(super) owner: String,
+    pub(super) token: Token,
+}
+
+impl Grip {
+    pub(super) fn of(job: &ClaimedJob, owner: &str) -> Grip {
+        Grip { id: job.id, owner: owner.to_owned(), token: job.token }
+    }
+
+    pub(super) fn by(&self, owner: &str) -> Grip {
+        Grip { owner: owner.to_owned(), ..self.clone() }
+    }
+
+    pub(super) fn under(&self, token: Token) -> Grip {
+        Grip { token, ..self.clone() }
+    }
+
+    pub(super) fn beat(&self) -> Beat {
+        Beat::new(self.id, &self.owner, self.token)
+    }
+
+    pub(super) fn ending(&self, act: Act) -> Ending {
+        Ending { job: self.id, owner: self.owner.clone(), token: self.token, act }
+    }
+}
+
+pub(super) fn complete() -> Act {
+    Act::Complete { result: None }
+}
+
+pub(super) fn fail(retry: Retry) -> Act {
+    Act::Fail { error: "it broke".to_owned(), retry }
+}
+
+pub(super) fn snooze(delay_ms: u64) -> Act {
+    Act::Snooze { delay_ms }
+}
+
+/// One ending of each verb.
+pub(super) fn every_act() -> [Act; 4] {
+    [complete(), fail(Retry::In { delay_ms: 5 }), snooze(7), Act::Release]
+}
+
+impl<H: Harness> World<H> {
+    pub(super) async fn open() -> World<H> {
+        let harness = H::open(START).await;
+        let store = harness.store();
+        World { harness, store, now: START }
+    }
+
+    pub(super) async fn pass_ms(&mut self, ms: u64) {
+        self.set(self.now.plus_ms(ms)).await;
+    }
+
+    pub(super) async fn set(&mut self, now: Time) {
+        self.now = now;
+        self.harness.set_clock(now).await;
+    }
+
+    pub(super) async fn enqueue(&self, job: NewJob) -> JobId {
+        self.enqueue_all(vec![job]).await[0]
+    }
+
+    pub(super) async fn enqueue_all(&self, jobs: Vec<NewJob>) -> Vec<JobId> {
+        NewJob::check_all(&jobs).expect("scenarios stay within bounds");
+        let enqueued = self.store.enqueue(jobs).await.expect("enqueue");
+        enqueued.into_iter().map(|enqueued| enqueued.id).collect()
+    }
+
+    /// `count` plain jobs in queue `q`.
+    pub(super) async fn fill(&self, count: usize) -> Vec<JobId> {
+        self.enqueue_all((0..count).map(|_| plain()).collect()).await
+    }
+
+    pub(super) async fn claim(&self, claim: Claim) -> Vec<ClaimedJob> {
+        claim.check().expect("scenarios stay within bounds");
+        self.store.claim(claim).await.expect("claim").jobs
+    }
+
+    pub(super) async fn claimed_ids(&self, claim: Claim) -> Vec<JobId> {
+        self.claim(claim).await.iter().map(|job| job.id).collect()
+    }
+
+    /// The next job of queue `q`, for `owner` and the default lease.
+    pub(super) async fn take(&self, owner: &str) -> Grip {
+        let jobs = self.claim(Claim::new("q", owner)).await;
+        Grip::of(jobs.first().expect("a job is due"), owner)
+    }
+
+    /// A new job in queue `q`, claimed by `owner`.
+    pub(super) async fn held_by(&self, owner: &str) -> Grip {
+        let id = self.enqueue(plain()).await;
+        let grip = self.take(owner).await;
+        assert_eq!(grip.id, id, "another job was due");
+        grip
+    }
+
+    pub(super) async fn beat(&self, beat: Beat) -> Fenced<Beaten> {
+        let mut answers = self.store.heartbeat(vec![beat]).await.expect("heartbeat");
+        assert_eq!(answers.len(), 1, "one answer for one beat");
+        answers.remove(0)
+    }
+
+    pub(super) async fn finish(&self, grip: &Grip, act: Act) -> Fenced<Ended> {
+        let mut answers = self.store.finish(vec![grip.ending(act)]).await.expect("finish");
+        assert_eq!(answers.len(), 1, "one answer for one ending");
+        answers.remove(0)
+    }
+
+    pub(super) async fn recover(&self, leases_max: u32) -> Recovered {
+        self.store.recover(leases_max).await.expect("recover")
+    }
+
+    pub(super) async fn job(&self, id: JobId) -> Job {
+        self.store.job(id).await.expect("job").expect("the job is on record")
+    }
+
+    pub(super) async fn events(&self, id: JobId) -> Vec<Event> {
+        self.store.events(id).await.expect("events")
+    }
+
+    /// What is stored of each event, in order.
+    pub(super) async fn whats(&self, id: JobId) -> Vec<What> {
+        self.events(id).await.iter().map(|event| event.what).collect()
+    }
+
+    /// Every verb under `grip` is refused for `reason`, and nothing changes but the one event that counts refusals.
+    pub(super) async fn assert_every_write_refused(&self, grip: &Grip, reason: LostReason) {
+        let job = self.job(grip.id).await;
+        let events = self.events(grip.id).await;
+        let beat = grip.beat().progress("1").checkpoint("2");
+        assert_eq!(self.beat(beat).await, Err(reason), "heartbeat");
+        for act in every_act() {
+            let verb = act.verb();
+            assert_eq!(self.finish(grip, act).await, Err(reason), "{verb}");
+        }
+        assert_eq!(self.job(grip.id).await, job, "a refused write changed the job");
+        let refused = |event: &&Event| event.what == What::Refused && event.lost == Some(reason);
+        let before = events.iter().find(refused).map_or(0, |event| event.count);
+        let after = self.events(grip.id).await;
+        assert_eq!(after.iter().filter(refused).map(|event| event.count).collect::<Vec<_>>(), [before + 5]);
+        let others = |events: &[Event]| events.iter().filter(|event| !refused(event)).cloned().collect::<Vec<_>>();
+        assert_eq!(others(&after), others(&events), "a refused write changed another event");
+    }
+}
+
+/// A job of queue `q` with the defaults.
+pub(super) fn plain() -> NewJob {
+    NewJob::new("q", "k", "{}")
+}
+
+/// The answer to an ending that was accepted now and left its job in `status`.
+pub(super) fn now(status: tenure_core::queue::Status) -> Fenced<Ended> {
+    Ok(Ended { status, already: false })
+}
+
+/// The answer to an ending that had been accepted before.
+pub(super) fn already(status: tenure_core::queue::Status) -> Fenced<Ended> {
+    Ok(Ended { status, already: true })
+}

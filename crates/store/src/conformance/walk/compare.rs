@@ -1,0 +1,102 @@
+//! Compares what the store shows with what core shows, whole: every field of every job, event and count.
+
+use super::Met;
+use super::ledger::Wrong;
+use super::op::QUEUES;
+use super::run::{Runner, unwell};
+use crate::Store;
+use crate::conformance::Harness;
+use tenure_core::queue::{Filter, Job, Outcome, What};
+
+/// Lines shown of each side where the two differ.
+const LINES_MAX: usize = 40;
+
+impl<H: Harness> Runner<H> {
+    pub(super) async fn compare_job(&mut self, store: &dyn Store, index: usize) -> Result<(), Wrong> {
+        let (theirs_id, ours_id) = self.tables.jobs[index];
+        let theirs = store.job(theirs_id).await.map_err(unwell)?;
+        let theirs = theirs.map(|job| self.tables.job_to_core(job));
+        let ours = self.core.job(ours_id);
+        same(&format!("job #{index}"), &theirs, &ours)?;
+        let theirs = store.events(theirs_id).await.map_err(unwell)?;
+        let theirs: Vec<_> = theirs.into_iter().map(|event| self.tables.event_to_core(event)).collect();
+        let ours_events = self.core.events(ours_id);
+        if ours_events.iter().any(|event| event.what == What::Refused && event.count > 1) {
+            self.ledger.met(Met::RefusalsCounted);
+        }
+        if ours.is_some_and(|job| job.attempts.iter().any(|attempt| attempt.outcome == Some(Outcome::Retried))) {
+            self.ledger.met(Met::Retried);
+        }
+        same(&format!("events of job #{index}"), &theirs, &ours_events)
+    }
+
+    pub(super) async fn compare_page(
+        &mut self,
+        store: &dyn Store,
+        filter: Filter,
+        before: Option<usize>,
+        limit: u32,
+    ) -> Result<Vec<Job>, Wrong> {
+        let before = before.map(|index| self.tables.jobs[index]);
+        let theirs = store.jobs(filter.clone(), before.map(|ids| ids.0), limit).await.map_err(unwell)?;
+        let ours = self.core.jobs(&filter, before.map(|ids| ids.1), limit as usize);
+        let items: Vec<Job> = theirs.items.into_iter().map(|job| self.tables.job_to_core(job)).collect();
+        if items.len() == ours.items.len() {
+            for (theirs, ours) in items.iter().zip(&ours.items) {
+                same("a listed job", theirs, ours)?;
+            }
+        }
+        let ids = |jobs: &[Job]| jobs.iter().map(|job| job.id).collect::<Vec<_>>();
+        same(&format!("list {filter:?}"), &(ids(&items), theirs.more), &(ids(&ours.items), ours.more))?;
+        Ok(items)
+    }
+
+    /// Every job written to since the last time, with its events.
+    pub(super) async fn compare_touched(&mut self) -> Result<(), Wrong> {
+        let store = self.handles[0].clone();
+        for index in std::mem::take(&mut self.touched) {
+            self.compare_job(&*store, index).await?;
+        }
+        Ok(())
+    }
+
+    /// Every job and queue, and I8: what was enqueued is somewhere.
+    pub(super) async fn compare_all(&mut self) -> Result<(), Wrong> {
+        let store = self.handles[0].clone();
+        let mut before = None;
+        loop {
+            let items = self.compare_page(&*store, Filter::default(), before, 200).await?;
+            match items.last() {
+                Some(job) => before = self.tables.core_index(job.id),
+                None => break,
+            }
+        }
+        for queue in QUEUES {
+            let theirs = store.queue(queue).await.map_err(unwell)?;
+            let total: u64 = theirs.iter().flat_map(|queue| queue.counts.each()).map(|(_, count)| count).sum();
+            same("queue", &theirs, &self.core.queue(queue))?;
+            same("I8: jobs in all states", &total, &self.ledger.enqueued_in(queue))?;
+        }
+        Ok(())
+    }
+}
+
+/// Equal, or the lines in which the two differ.
+pub(super) fn same<T: PartialEq + std::fmt::Debug>(what: &str, theirs: &T, ours: &T) -> Result<(), Wrong> {
+    if theirs == ours {
+        return Ok(());
+    }
+    let (theirs, ours) = (format!("{theirs:#?}"), format!("{ours:#?}"));
+    let (theirs, ours): (Vec<&str>, Vec<&str>) = (theirs.lines().collect(), ours.lines().collect());
+    let common = |a: &[&str], b: &[&str]| a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    // One line more than differs: the field's name.
+    let head = common(&theirs, &ours).saturating_sub(1);
+    let backwards = |lines: &[&str]| lines[head..].iter().rev().map(|line| line.to_string()).collect::<Vec<_>>();
+    let (theirs_back, ours_back) = (backwards(&theirs), backwards(&ours));
+    let tail = theirs_back.iter().zip(&ours_back).take_while(|(a, b)| a == b).count();
+    let shown = |side: &str, lines: &[&str]| {
+        let lines = lines[head..lines.len() - tail].iter().map(|line| format!("\n    {side} {line}"));
+        lines.take(LINES_MAX).collect::<String>()
+    };
+    Err(format!("{what} differs{}{}", shown("store", &theirs), shown("core ", &ours)))
+}

@@ -1,0 +1,114 @@
+//! What the world can do to a store, told so that the caller knows what to do next.
+
+use std::fmt;
+
+/// Whether a failed call may have been carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing was changed: asking again is safe.
+    NotDone,
+    /// The connection was lost while it was being carried out. Every verb with a token or a key can be asked again
+    /// and is answered as the first time; an enqueue without a key may be doubled.
+    Unknown,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Outcome::NotDone => "nothing was changed",
+            Outcome::Unknown => "it may or may not have been carried out",
+        })
+    }
+}
+
+/// Why a store did not answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The store cannot be reached or did not answer in time.
+    #[error("the store is unavailable ({outcome}): {message}")]
+    Unavailable {
+        /// Whether asking again is safe.
+        outcome: Outcome,
+        /// What was met, without secrets.
+        message: String,
+    },
+    /// The store has no room left. Nothing was changed; running work keeps its leases.
+    #[error("the store is full, nothing was changed: {message}")]
+    Full {
+        /// What was met.
+        message: String,
+    },
+    /// The store was laid out by a newer Tenure.
+    #[error("the store has schema {found}, newer than the {known} this Tenure knows: use a newer Tenure")]
+    SchemaNewer {
+        /// The version found.
+        found: i64,
+        /// The last version known.
+        known: i64,
+    },
+    /// The store was laid out by an older Tenure and is upgraded only on request.
+    #[error("the store has schema {found}, older than the {known} this Tenure needs: run `tenure migrate`")]
+    SchemaOlder {
+        /// The version found.
+        found: i64,
+        /// The version needed.
+        known: i64,
+    },
+    /// The address is not one of a store, or its options make no sense.
+    #[error("the store address is wrong: {message}")]
+    Address {
+        /// What is wrong with it, without secrets.
+        message: String,
+    },
+    /// The store refuses us: wrong password, missing rights, an unwritable file.
+    #[error("the store refuses access: {message}")]
+    Denied {
+        /// What was met, without secrets.
+        message: String,
+    },
+    /// The store holds what it should not, or does what it should not: a bug or a damaged file.
+    #[error("the store is damaged or misbehaves: {message}")]
+    Broken {
+        /// What was met.
+        message: String,
+    },
+}
+
+impl StoreError {
+    /// Unreachable, and nothing was changed.
+    pub fn unavailable(message: impl fmt::Display) -> StoreError {
+        StoreError::Unavailable { outcome: Outcome::NotDone, message: message.to_string() }
+    }
+
+    /// Lost while it was being carried out.
+    pub fn unknown(message: impl fmt::Display) -> StoreError {
+        StoreError::Unavailable { outcome: Outcome::Unknown, message: message.to_string() }
+    }
+
+    /// A bug or a damaged file.
+    pub fn broken(message: impl fmt::Display) -> StoreError {
+        StoreError::Broken { message: message.to_string() }
+    }
+
+    /// No epoch is left to raise to.
+    #[must_use]
+    pub fn epochs_spent() -> StoreError {
+        StoreError::broken("all epochs are used up: move the work to a new store")
+    }
+
+    /// The stable word for this error on every surface.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            StoreError::Unavailable { outcome: Outcome::NotDone, .. } => "unavailable",
+            StoreError::Unavailable { outcome: Outcome::Unknown, .. } => "unknown_outcome",
+            StoreError::Full { .. } => "store_full",
+            StoreError::SchemaNewer { .. } => "schema_newer",
+            StoreError::SchemaOlder { .. } => "schema_older",
+            StoreError::Address { .. } => "store_address",
+            StoreError::Denied { .. } => "store_denied",
+            StoreError::Broken { .. } => "store_broken",
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What a backend of Tenure must do.
+//!
+//! A backend implements all of [`Store`] or does not exist. Every method is one transaction on the store's own clock
+//! (L5): it happens whole or not at all, and a write to leased work counts only under the lease that is current (L3).
+//! What the answers must be is decided by [`tenure_core`]; the [`conformance`] suite holds every backend to it.
+//!
+//! Requests reach a backend checked (`NewJob::check` and its siblings): a backend may rely on their bounds.
+
+mod clock;
+#[cfg(feature = "conformance")]
+pub mod conformance;
+mod error;
+mod wake;
+
+use async_trait::async_trait;
+use tenure_core::queue::{
+    Beat, Beaten, Claim, Claims, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob, Page, QueueInfo,
+    Recovered, Start,
+};
+use tenure_core::{LostReason, Time};
+
+pub use clock::Clock;
+pub use error::{Outcome, StoreError};
+pub use wake::{Listener, Signals};
+
+/// The answer of a store: [`StoreError`] is the world's fault, never the caller's.
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+/// A write to leased work, answered on its own: refused with the reason the lease is lost (L3).
+pub type Fenced<T> = std::result::Result<T, LostReason>;
+
+/// A backend: the queue's verbs, its lists, and the upkeep that keeps it moving.
+#[async_trait]
+pub trait Store: QueueStore + Upkeep {}
+
+impl<S: QueueStore + Upkeep> Store for S {}
+
+/// The work queue.
+#[async_trait]
+pub trait QueueStore: Send + Sync + 'static {
+    /// Adds jobs, all or none, in this order.
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>>;
+
+    /// Takes jobs that are due (Q2), after returning those whose lease ran out in these queues (L7). Never answers
+    /// "empty" from a cursor or hint.
+    async fn claim(&self, claim: Claim) -> Result<Claims>;
+
+    /// Marks the first jobs of a shared lease as started (L6).
+    async fn start(&self, start: Start) -> Result<Fenced<()>>;
+
+    /// Renews leases (Q3), each answered on its own, in this order.
+    async fn heartbeat(&self, beats: Vec<Beat>) -> Result<Vec<Fenced<Beaten>>>;
+
+    /// Ends claims (Q4), each answered on its own, in this order.
+    async fn finish(&self, endings: Vec<Ending>) -> Result<Vec<Fenced<Ended>>>;
+
+    /// One job, finished or not, as long as it is kept.
+    async fn job(&self, id: JobId) -> Result<Option<Job>>;
+
+    /// The events stored for a job, oldest first (L8).
+    async fn events(&self, id: JobId) -> Result<Vec<Event>>;
+
+    /// Jobs that match, newest first, from below `before`.
+    async fn jobs(&self, filter: Filter, before: Option<JobId>, limit: u32) -> Result<Page<Job>>;
+
+    /// One queue, if it was ever used.
+    async fn queue(&self, name: &str) -> Result<Option<QueueInfo>>;
+
+    /// Queues by name, from after `after`.
+    async fn queues(&self, after: Option<&str>, limit: u32) -> Result<Page<QueueInfo>>;
+
+    /// Hints that work may have become claimable. With all of them dropped the system is slower, not wrong.
+    fn signals(&self) -> &Signals;
+}
+
+/// What keeps a store healthy. Safe on any number of machines at once.
+#[async_trait]
+pub trait Upkeep: Send + Sync + 'static {
+    /// The store's clock.
+    async fn now(&self) -> Result<Time>;
+
+    /// Returns the work of leases that ran out, at most `leases_max` of them (L7). Skips what another is busy with,
+    /// and a unit that cannot be returned never stops the others.
+    async fn recover(&self, leases_max: u32) -> Result<Recovered>;
+
+    /// The epoch of the tokens drawn from now on (L2).
+    async fn epoch(&self) -> Result<u16>;
+
+    /// Raises the epoch by hand, after a restore the store cannot notice by itself.
+    async fn new_epoch(&self) -> Result<u16>;
+
+    /// What this store is and how durable, in one line for people.
+    async fn describe(&self) -> Result<String>;
+}

@@ -1,0 +1,130 @@
+//! Why a request was not carried out, for every surface.
+
+use serde_json::{Map, Value, json};
+use tenure::Error;
+use tenure::bounds::{Code, Invalid};
+
+/// What the caller can do about it; a surface has its own number for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It cannot be read: not JSON, or JSON that nobody could read safely.
+    Malformed,
+    /// It was read, and something in it is wrong.
+    Invalid,
+    /// It is too large.
+    TooLarge,
+    /// The lease is not held.
+    LeaseLost,
+    /// What it names is not on record.
+    Absent,
+    /// The store did not answer; nothing was changed.
+    Unavailable,
+    /// The store did not answer; it may have been carried out.
+    UnknownOutcome,
+    /// The store has no room.
+    Full,
+    /// The store refuses us.
+    Denied,
+    /// A bug, or a damaged store.
+    Broken,
+}
+
+/// A refusal. Nothing was changed, except perhaps under [`Kind::UnknownOutcome`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    /// What the caller can do about it.
+    pub kind: Kind,
+    /// The stable word for it.
+    pub code: &'static str,
+    /// What was wrong and what to do, in a sentence; safe to show to anyone.
+    pub message: String,
+    /// Facts a program can use, by name.
+    pub facts: Vec<(&'static str, Value)>,
+    /// What the store said: for its operator's eyes and logs, never for a stranger's.
+    pub detail: Option<String>,
+}
+
+impl Problem {
+    /// A refusal without facts.
+    pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Problem {
+        Problem { kind, code, message: message.into(), facts: Vec::new(), detail: None }
+    }
+
+    /// With one more fact.
+    #[must_use]
+    pub fn fact(mut self, name: &'static str, value: impl Into<Value>) -> Problem {
+        self.facts.push((name, value.into()));
+        self
+    }
+
+    /// Something in the request is wrong: `field` holds `got`, where `limit` would have been accepted.
+    pub fn invalid(code: &'static str, field: &str, limit: &str, got: &str, message: String) -> Problem {
+        let problem = Problem::new(Kind::Invalid, code, message);
+        problem.fact("field", field).fact("limit", limit).fact("got", got)
+    }
+
+    /// What was asked for is not on record.
+    #[must_use]
+    pub fn absent(what: &str) -> Problem {
+        Problem::new(Kind::Absent, "not_found", format!("{what} is not on record"))
+    }
+
+    /// `{"code", "message", …facts}`.
+    #[must_use]
+    pub fn inner(&self) -> Value {
+        let mut inner = Map::new();
+        inner.insert("code".to_owned(), json!(self.code));
+        inner.insert("message".to_owned(), json!(self.message));
+        inner.extend(self.facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        Value::Object(inner)
+    }
+
+    /// `{"error": {"code", "message", …facts}}`.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({ "error": self.inner() })
+    }
+}
+
+impl From<Invalid> for Problem {
+    fn from(invalid: Invalid) -> Problem {
+        let kind = match invalid.code {
+            Code::JsonSyntax | Code::JsonDuplicateKey | Code::JsonTooDeep => Kind::Malformed,
+            Code::TooLarge => Kind::TooLarge,
+            Code::InvalidName | Code::OutOfBounds | Code::UnsupportedCharacter => Kind::Invalid,
+        };
+        let problem = Problem::new(kind, invalid.code.as_str(), invalid.to_string());
+        problem.fact("field", invalid.field).fact("limit", invalid.limit).fact("got", invalid.got)
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Problem {
+        match error {
+            Error::Invalid(invalid) => invalid.into(),
+            Error::LeaseLost(reason) => {
+                let problem = Problem::new(Kind::LeaseLost, "lease_lost", format!("lease lost: {}", reason.sentence()));
+                problem.fact("reason", reason.as_str())
+            }
+            other => {
+                let (kind, message) = match other.code() {
+                    "unavailable" => (Kind::Unavailable, "the store does not answer; nothing was changed, try again"),
+                    "unknown_outcome" => (
+                        Kind::UnknownOutcome,
+                        "the store was lost while it worked: this may or may not have been carried out; endings and \
+                         heartbeats can be sent again safely",
+                    ),
+                    "store_full" => (Kind::Full, "the store is full; nothing was changed"),
+                    "schema_newer" => (Kind::Denied, "the store was laid out by a newer Tenure"),
+                    "schema_older" => (Kind::Denied, "the store must be upgraded first: run `tenure migrate`"),
+                    "store_denied" => (Kind::Denied, "the store refuses access"),
+                    "store_address" => (Kind::Denied, "the store address is wrong"),
+                    _ => (Kind::Broken, "something is wrong on our side"),
+                };
+                let mut problem = Problem::new(kind, other.code(), message);
+                problem.detail = Some(other.to_string());
+                problem
+            }
+        }
+    }
+}

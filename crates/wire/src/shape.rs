@@ -1,0 +1,302 @@
+//! What a request may hold: one table, read by the [reader](crate::Body) and by the OpenAPI document.
+//!
+//! Only fields that work are here; any other is refused by name.
+
+use tenure::bounds;
+use utoipa::openapi::schema::{
+    AdditionalProperties, AnyOfBuilder, ArrayBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
+};
+use utoipa::openapi::{Ref, RefOr};
+
+/// An object that may be sent.
+#[derive(Debug)]
+pub struct Shape {
+    /// What the OpenAPI document calls it.
+    pub name: &'static str,
+    /// Its fields.
+    pub fields: &'static [Field],
+}
+
+/// One field of an object.
+#[derive(Debug)]
+pub struct Field {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub holds: Holds,
+    /// Whether it must be sent.
+    pub required: bool,
+    /// What it means.
+    pub about: &'static str,
+}
+
+/// What a field holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Holds {
+    /// A string.
+    Text,
+    /// A whole number in these bounds.
+    Int(i64, i64),
+    /// Any number.
+    Number,
+    /// `true` or `false`.
+    Bool,
+    /// An RFC 3339 time with a zone.
+    Time,
+    /// Any JSON, kept byte for byte.
+    Json,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A list of strings.
+    Texts,
+    /// An object of this shape.
+    Object(&'static Shape),
+    /// A list of objects, each of one of these shapes.
+    List(&'static [&'static Shape]),
+}
+
+const fn required(name: &'static str, holds: Holds, about: &'static str) -> Field {
+    Field { name, holds, required: true, about }
+}
+
+const fn optional(name: &'static str, holds: Holds, about: &'static str) -> Field {
+    Field { name, holds, required: false, about }
+}
+
+/// Milliseconds of a span that may be nothing.
+const SPAN: Holds = Holds::Int(0, bounds::SPAN_MS_MAX as i64);
+/// A fencing token: below 2^53, so that it survives as a JSON number.
+const TOKEN: Holds = Holds::Int(0, (1 << 53) - 1);
+
+const WORKER: Field = required("worker", Holds::Text, "Who holds the lease, as named at claim.");
+const HELD: Field = required("token", TOKEN, "The fencing token of the claim.");
+const ID: Field = required("id", Holds::Text, "The job.");
+const RESULT: Field = optional("result", Holds::Json, "What the handler returned, at most 1 MiB.");
+const ERROR: Field = required("error", Holds::Text, "What went wrong; cut to 8 KiB.");
+const RETRY: Field = optional("retry", Holds::Bool, "false: not tried again.");
+const RETRY_IN: Field =
+    optional("retry_in_ms", SPAN, "Tried again after exactly this long, instead of by the job's backoff; 0 is now.");
+const DELAY: Field = required("delay_ms", SPAN, "How much later.");
+const PROGRESS: Field = optional("progress", Holds::Json, "Shown to people, at most 1 MiB.");
+const CHECKPOINT: Field = optional("checkpoint", Holds::Json, "Handed to the next attempt, at most 1 MiB.");
+
+const KIND: &str = "What a worker must know to run it.";
+const PAYLOAD: Field = optional("payload", Holds::Json, "Any JSON, kept byte for byte, at most 1 MiB; default null.");
+const PRIORITY: Field =
+    optional("priority", Holds::Int(i32::MIN as i64, i32::MAX as i64), "Higher is claimed first; default 0.");
+const RUN_AT: Field = optional("run_at", Holds::Time, "Not claimed before; default now.");
+const ATTEMPTS: Field =
+    optional("attempts_max", Holds::Int(1, bounds::ATTEMPTS_MAX as i64), "Attempts it may have; default 5.");
+const TIMEOUT: Field =
+    optional("timeout_ms", Holds::Int(1, bounds::SPAN_MS_MAX as i64), "How long one attempt may take.");
+const OWN_BACKOFF: Field = optional("backoff", Holds::Object(&BACKOFF), "Its own backoff.");
+
+/// A job's own backoff.
+pub static BACKOFF: Shape = Shape {
+    name: "Backoff",
+    fields: &[
+        optional("initial_ms", SPAN, "The wait after the first failed attempt; default 1 s."),
+        optional("factor", Holds::Number, "How much longer each further wait is, 1 to 100; default 2."),
+        optional("max_ms", SPAN, "No wait is longer, before jitter; default 1 h."),
+        optional("jitter", Holds::Number, "The share of the wait that chance may add or take, 0 to 1; default 0.2."),
+    ],
+};
+
+/// A job to enqueue.
+pub static JOB: Shape = Shape {
+    name: "NewJob",
+    fields: &[
+        required("kind", Holds::Text, KIND),
+        PAYLOAD,
+        PRIORITY,
+        RUN_AT,
+        ATTEMPTS,
+        TIMEOUT,
+        OWN_BACKOFF,
+    ],
+};
+
+/// A job in a file, where the command line may have said its kind.
+pub static JOB_LINE: Shape = Shape {
+    name: "JobLine",
+    fields: &[optional("kind", Holds::Text, KIND), PAYLOAD, PRIORITY, RUN_AT, ATTEMPTS, TIMEOUT, OWN_BACKOFF],
+};
+
+/// Jobs to enqueue, all or none.
+pub static JOBS: Shape =
+    Shape { name: "NewJobs", fields: &[required("jobs", Holds::List(&[&JOB]), "1 to 10,000 jobs, all or none.")] };
+
+const CLAIM_WORKER: Field = required("worker", Holds::Text, "Who claims; named again in every write under the lease.");
+const MAX: Field = optional("max", Holds::Int(1, bounds::CLAIM_MAX as i64), "How many jobs at most; default 1.");
+const LEASE: Field = optional(
+    "lease_ms",
+    Holds::Int(bounds::LEASE_MS.0 as i64, bounds::LEASE_MS.1 as i64),
+    "How long the lease runs unless renewed; default 30 s.",
+);
+const WAIT: Field = optional(
+    "wait_ms",
+    Holds::Int(0, bounds::WAIT_MS_MAX as i64),
+    "How long to wait for the first job; default 0, which answers at once.",
+);
+const KINDS: Field = optional("kinds", Holds::Texts, "Only these kinds; default all.");
+
+/// A claim from the queue in the path.
+pub static CLAIM: Shape = Shape { name: "Claim", fields: &[CLAIM_WORKER, MAX, LEASE, WAIT, KINDS] };
+
+/// A claim from several queues.
+pub static CLAIM_FROM: Shape = Shape {
+    name: "ClaimFrom",
+    fields: &[
+        required("queues", Holds::Texts, "1 to 100 queues; the jobs come by priority and age, whatever their queue."),
+        CLAIM_WORKER,
+        MAX,
+        LEASE,
+        WAIT,
+        KINDS,
+    ],
+};
+
+/// Renews a lease.
+pub static HEARTBEAT: Shape = Shape { name: "Heartbeat", fields: &[WORKER, HELD, PROGRESS, CHECKPOINT] };
+/// Ends a claim as done.
+pub static COMPLETE: Shape = Shape { name: "Complete", fields: &[WORKER, HELD, RESULT] };
+/// Ends a claim as failed.
+pub static FAIL: Shape = Shape { name: "Fail", fields: &[WORKER, HELD, ERROR, RETRY, RETRY_IN] };
+/// Puts a job off.
+pub static SNOOZE: Shape = Shape { name: "Snooze", fields: &[WORKER, HELD, DELAY] };
+/// Gives a job back.
+pub static RELEASE: Shape = Shape { name: "Release", fields: &[WORKER, HELD] };
+
+/// A heartbeat among many.
+pub static EACH_HEARTBEAT: Shape =
+    Shape { name: "JobHeartbeat", fields: &[ID, WORKER, HELD, PROGRESS, CHECKPOINT] };
+/// Heartbeats, each answered on its own.
+pub static HEARTBEATS: Shape = Shape {
+    name: "Heartbeats",
+    fields: &[required("heartbeats", Holds::List(&[&EACH_HEARTBEAT]), "1 to 10,000 heartbeats.")],
+};
+
+/// The verbs that end a claim.
+pub const VERBS: &[&str] = &["complete", "fail", "snooze", "release"];
+
+const fn verb(word: &'static [&'static str]) -> Field {
+    required("verb", Holds::Word(word), "How the claim ends.")
+}
+
+/// A completion among many endings.
+pub static EACH_COMPLETE: Shape =
+    Shape { name: "JobComplete", fields: &[ID, verb(&["complete"]), WORKER, HELD, RESULT] };
+/// A failure among many endings.
+pub static EACH_FAIL: Shape =
+    Shape { name: "JobFail", fields: &[ID, verb(&["fail"]), WORKER, HELD, ERROR, RETRY, RETRY_IN] };
+/// A snooze among many endings.
+pub static EACH_SNOOZE: Shape = Shape { name: "JobSnooze", fields: &[ID, verb(&["snooze"]), WORKER, HELD, DELAY] };
+/// A release among many endings.
+pub static EACH_RELEASE: Shape = Shape { name: "JobRelease", fields: &[ID, verb(&["release"]), WORKER, HELD] };
+/// An ending whose verb is not one of ours: reads far enough to say so.
+pub static EACH_ENDING: Shape = Shape {
+    name: "JobEnding",
+    fields: &[
+        ID,
+        verb(VERBS),
+        WORKER,
+        HELD,
+        RESULT,
+        optional("error", Holds::Text, ERROR.about),
+        RETRY,
+        RETRY_IN,
+        optional("delay_ms", SPAN, DELAY.about),
+    ],
+};
+/// Endings, each answered on its own.
+pub static ENDINGS: Shape = Shape {
+    name: "Endings",
+    fields: &[required(
+        "endings",
+        Holds::List(&[&EACH_COMPLETE, &EACH_FAIL, &EACH_SNOOZE, &EACH_RELEASE]),
+        "1 to 10,000 endings.",
+    )],
+};
+
+/// Every shape of the HTTP API, for its OpenAPI document.
+pub static ALL: &[&Shape] = &[
+    &BACKOFF,
+    &JOB,
+    &JOBS,
+    &CLAIM,
+    &CLAIM_FROM,
+    &HEARTBEAT,
+    &COMPLETE,
+    &FAIL,
+    &SNOOZE,
+    &RELEASE,
+    &EACH_HEARTBEAT,
+    &HEARTBEATS,
+    &EACH_COMPLETE,
+    &EACH_FAIL,
+    &EACH_SNOOZE,
+    &EACH_RELEASE,
+    &ENDINGS,
+];
+
+impl Shape {
+    /// The field called `name`.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&'static Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The shape as OpenAPI tells it.
+    #[must_use]
+    pub fn schema(&self) -> Schema {
+        let mut object = ObjectBuilder::new().additional_properties(Some(AdditionalProperties::FreeForm(false)));
+        for field in self.fields {
+            object = object.property(field.name, field.holds.schema(field.about));
+            if field.required {
+                object = object.required(field.name);
+            }
+        }
+        object.build().into()
+    }
+
+    /// A reference to the shape among the document's components.
+    #[must_use]
+    pub fn reference(&self) -> RefOr<Schema> {
+        RefOr::Ref(Ref::from_schema_name(self.name))
+    }
+}
+
+impl Holds {
+    fn schema(self, about: &str) -> RefOr<Schema> {
+        let plain = |of: Type| ObjectBuilder::new().schema_type(SchemaType::Type(of)).description(Some(about));
+        let list = |items: RefOr<Schema>| ArrayBuilder::new().items(items).description(Some(about)).build().into();
+        let schema: Schema = match self {
+            Holds::Text => plain(Type::String).build().into(),
+            Holds::Int(min, max) => plain(Type::Integer)
+                .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+                .minimum(Some(min))
+                .maximum(Some(max))
+                .build()
+                .into(),
+            Holds::Number => plain(Type::Number).build().into(),
+            Holds::Bool => plain(Type::Boolean).build().into(),
+            Holds::Time => {
+                plain(Type::String).format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))).build().into()
+            }
+            Holds::Json => {
+                ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some(about)).build().into()
+            }
+            Holds::Word(words) => plain(Type::String).enum_values(Some(words.iter().copied())).build().into(),
+            Holds::Texts => list(RefOr::T(ObjectBuilder::new().schema_type(SchemaType::Type(Type::String)).into())),
+            Holds::Object(shape) => return shape.reference(),
+            Holds::List(shapes) => list(match shapes {
+                [one] => one.reference(),
+                many => {
+                    let any = many.iter().fold(AnyOfBuilder::new(), |any, shape| any.item(shape.reference()));
+                    RefOr::T(any.build().into())
+                }
+            }),
+        };
+        RefOr::T(schema)
+    }
+}

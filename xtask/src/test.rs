@@ -1,0 +1,171 @@
+//! `cargo xtask test`: every test of the workspace, on one private PostgreSQL.
+//!
+//! Prints what cargo prints and, as the last line, the sum of all the runners' closing lines. Fails if a test failed, a runner
+//! did not end well, or no test ran. The server ends with this process, by whatever end: see `tenure-testing`.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::ops::AddAssign;
+use std::process::Stdio;
+use std::time::Instant;
+
+use tenure_testing::{PostgresServer, ServerOptions};
+
+use crate::Failure;
+use crate::cargo::cargo;
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    let began = Instant::now();
+    let selection = Selection::parse(arguments)?;
+    let server = PostgresServer::start(ServerOptions::fast())?;
+    let mut command = cargo(selection.arguments());
+    command.env("TENURE_TEST_POSTGRES", server.url("postgres")).stdout(Stdio::piped());
+
+    let not_run = |source| Failure::Run { command: "cargo test".to_owned(), source };
+    let mut child = command.spawn().map_err(not_run)?;
+    let mut tally = Tally::default();
+    if let Some(output) = child.stdout.take() {
+        tally = relay(BufReader::new(output), io::stdout()).map_err(not_run)?;
+    }
+    let status = child.wait().map_err(not_run)?;
+    drop(server);
+
+    let none = if tally.passed + tally.failed == 0 { " (no test ran)" } else { "" };
+    let seconds = began.elapsed().as_secs_f64();
+    println!("\n{} passed, {} failed{}{none} in {seconds:.1} s", tally.passed, tally.failed, tally.remark());
+    // Zero tests fail too: a green run of nothing is a mistake in the command line or in the build.
+    if status.success() && tally.failed == 0 && tally.passed > 0 { Ok(()) } else { Err(Failure::Tests) }
+}
+
+/// What to test.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Selection {
+    packages: Vec<String>,
+    filters: Vec<String>,
+    libtest: Vec<String>,
+}
+
+impl Selection {
+    fn parse(arguments: &[String]) -> Result<Self, Failure> {
+        let mut selection = Self::default();
+        let mut rest = arguments.iter();
+        while let Some(argument) = rest.next() {
+            match argument.as_str() {
+                "--" => selection.libtest.extend(rest.by_ref().cloned()),
+                "-p" | "--package" => {
+                    let package = rest.next().ok_or_else(|| unknown("-p without a PACKAGE"))?;
+                    selection.packages.push(package.clone());
+                }
+                flag if flag.starts_with('-') => return Err(unknown(&format!("`test` has no {flag}"))),
+                _ => selection.filters.push(argument.clone()),
+            }
+        }
+        Ok(selection)
+    }
+
+    fn arguments(&self) -> Vec<&str> {
+        let mut arguments = vec!["test", "--locked", "--no-fail-fast"];
+        match self.packages.as_slice() {
+            [] => arguments.push("--workspace"),
+            packages => arguments.extend(packages.iter().flat_map(|package| ["--package", package])),
+        }
+        arguments.push("--");
+        arguments.extend(self.filters.iter().chain(&self.libtest).map(String::as_str));
+        arguments
+    }
+}
+
+fn unknown(problem: &str) -> Failure {
+    Failure::Usage { problem: problem.to_owned() }
+}
+
+/// What the runners' closing lines say, summed.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Tally {
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+}
+
+impl Tally {
+    /// Reads `test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; …`; `None` for any other line.
+    fn of_line(line: &str) -> Option<Self> {
+        let (_, counts) = line.trim().strip_prefix("test result: ")?.split_once(". ")?;
+        let mut tally = Self::default();
+        for count in counts.split("; ") {
+            let Some((number, what)) = count.split_once(' ') else { continue };
+            let Ok(number) = number.parse() else { continue };
+            match what {
+                "passed" => tally.passed = number,
+                "failed" => tally.failed = number,
+                "ignored" => tally.ignored = number,
+                _ => {}
+            }
+        }
+        Some(tally)
+    }
+
+    fn remark(&self) -> String {
+        if self.ignored == 0 { String::new() } else { format!(", {} ignored", self.ignored) }
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.ignored += other.ignored;
+    }
+}
+
+/// Passes the runners' output on, line by line, and counts. Bytes, not text: a failing test may print anything.
+fn relay(mut from: impl BufRead, mut to: impl Write) -> io::Result<Tally> {
+    let mut tally = Tally::default();
+    let mut line = Vec::new();
+    while from.read_until(b'\n', &mut line)? > 0 {
+        to.write_all(&line)?;
+        if let Some(counts) = Tally::of_line(&String::from_utf8_lossy(&line)) {
+            tally += counts;
+        }
+        line.clear();
+    }
+    Ok(tally)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn closing_lines_are_summed_and_others_passed_over() {
+        let output = "running 3 tests\n\
+            test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
+            \u{fffd} test result: said a test\n\
+            test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 5 filtered out; finished in 1.20s\n";
+        assert_eq!(relay(output.as_bytes(), io::sink()).unwrap(), Tally { passed: 5, failed: 1, ignored: 1 });
+    }
+
+    #[test]
+    fn without_arguments_the_whole_workspace_is_tested() {
+        let selection = Selection::parse(&[]).unwrap();
+        assert_eq!(selection.arguments().join(" "), "test --locked --no-fail-fast --workspace --");
+    }
+
+    #[test]
+    fn packages_filters_and_libtest_arguments_reach_their_places() {
+        let selection = Selection::parse(&words("lease -p tenure-core fence -- --nocapture")).unwrap();
+        assert_eq!(
+            selection.arguments().join(" "),
+            "test --locked --no-fail-fast --package tenure-core -- lease fence --nocapture"
+        );
+    }
+
+    #[test]
+    fn an_unknown_flag_is_refused() {
+        assert!(matches!(Selection::parse(&words("--fast")), Err(Failure::Usage { .. })));
+        assert!(matches!(Selection::parse(&words("-p")), Err(Failure::Usage { .. })));
+    }
+}
