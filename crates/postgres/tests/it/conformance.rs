@@ -1,8 +1,6 @@
 //! PostgreSQL passes the suite.
 
-mod support;
-
-use support::Postgres;
+use crate::support::Postgres;
 
 tenure_store::conformance!(Postgres);
 
