@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use tenure_memory::MemoryStore;
 use tenure_postgres::PostgresStore;
+use tenure_sqlite::SqliteStore;
 use tenure_store::{Store, StoreError};
 
 /// Opens the store at `url`.
 pub(crate) async fn open(url: &str) -> Result<Arc<dyn Store>, StoreError> {
     match url.split_once(':') {
         Some(("memory", "")) => Ok(Arc::new(MemoryStore::new())),
+        Some(("sqlite", _)) => Ok(Arc::new(SqliteStore::open(url).await?)),
         Some(("postgres" | "postgresql", _)) => Ok(Arc::new(PostgresStore::open(url).await?)),
         _ => Err(StoreError::Address {
             message: "use sqlite:FILE, sqlite::memory:, postgres://USER@HOST/DATABASE or memory:".to_owned(),

@@ -166,6 +166,12 @@ impl Inbox {
         if taken.is_empty() && waiting.closed { None } else { Some(taken) }
     }
 
+    /// How many operations wait.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.locked().lanes.iter().map(VecDeque::len).sum()
+    }
+
     /// Nothing more comes in; what waits is still done.
     pub(crate) fn close(&self) {
         self.locked().closed = true;

@@ -20,6 +20,8 @@ mod queue;
 mod reader;
 mod savepoint;
 mod sql;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub use address::{SqliteOptions, Synchronous};
@@ -50,6 +52,7 @@ pub struct SqliteStore {
     writes: Arc<Inbox>,
     /// In memory there is one connection, and reads are asked of the writer.
     reads: Arc<Inbox>,
+    /// The writer first, then the readers.
     threads: Vec<JoinHandle<()>>,
     clock: Clock,
     signals: Signals,
@@ -140,12 +143,13 @@ impl SqliteStore {
 impl Drop for SqliteStore {
     /// Waits until the file is let go of, so that what follows may move or delete it.
     fn drop(&mut self) {
-        self.writes.close();
+        // The writer goes last: only it can bring the WAL home, and SQLite does that when the last connection closes.
         self.reads.close();
-        for thread in self.threads.drain(..) {
-            // A thread that panicked has said so.
-            let _ = thread.join();
-        }
+        let readers = self.threads.drain(1.min(self.threads.len())..);
+        // A thread that panicked has said so.
+        readers.for_each(|thread| drop(thread.join()));
+        self.writes.close();
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }
 }
 
@@ -228,7 +232,11 @@ impl Upkeep for SqliteStore {
     }
 
     async fn describe(&self) -> Result<String> {
-        let file = self.place.shown();
+        let version = rusqlite::version();
+        let Place::File(path) = &self.place else {
+            return Ok(format!("SQLite {version} in memory: lives and dies with this process"));
+        };
+        let file = path.display().to_string();
         self.write(1, move |step| {
             let pragma = |name| step.conn.pragma_query_value(None, name, |row| row.get::<_, String>(0));
             let sync = match step.conn.pragma_query_value(None, "synchronous", |row| row.get::<_, i64>(0))? {
@@ -236,7 +244,7 @@ impl Upkeep for SqliteStore {
                 1 => "normal: a power failure may lose the last moments",
                 _ => "full: what was answered survives a power failure",
             };
-            Ok(format!("SQLite {} in {file}, journal {}, sync {sync}", rusqlite::version(), pragma("journal_mode")?))
+            Ok(format!("SQLite {version} in {file}, journal {}, sync {sync}", pragma("journal_mode")?))
         })
         .await
     }
@@ -261,6 +269,7 @@ fn connect(place: &Place, options: &SqliteOptions) -> Done<Opened> {
         }
     };
     let data_version = writer::data_version(&writer)?;
+    connection::opened(&writer)?;
     Ok(Opened { writer, readers, identity, data_version })
 }
 

@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn every_file_is_listed_has_a_header_and_prepares_on_a_migrated_database() {
-        let mut conn = rusqlite::Connection::open_in_memory().unwrap();
+        let mut conn = crate::connection::writer(&crate::Place::Memory, crate::Synchronous::Off).unwrap();
         crate::migrate::migrate(&mut conn, tenure_core::Time(0)).unwrap();
         for (file, text) in ALL {
             assert!(text.starts_with(&format!("-- {file}: ")), "{file} does not begin with its name");
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn q2_the_hot_statements_walk_their_index_and_sort_nothing() {
-        let mut conn = rusqlite::Connection::open_in_memory().unwrap();
+        let mut conn = crate::connection::writer(&crate::Place::Memory, crate::Synchronous::Off).unwrap();
         crate::migrate::migrate(&mut conn, tenure_core::Time(0)).unwrap();
         for (text, index) in [
             (READY, "COVERING INDEX job_ready"),

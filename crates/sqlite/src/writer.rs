@@ -101,7 +101,8 @@ impl Writer {
         let weight: usize = group.iter().map(|errand| errand.weight()).sum();
         let (count_left, weight_left) =
             (GROUP_MAX.saturating_sub(group.len()), GROUP_WEIGHT_MAX.saturating_sub(weight));
-        group.extend(self.inbox.take(count_left, weight_left, Duration::ZERO).unwrap_or_default());
+        let late = self.inbox.take(count_left, weight_left, Duration::ZERO).unwrap_or_default();
+        group.extend(late.into_iter().filter(|errand| !errand.abandoned()));
     }
 
     /// Runs a group in the transaction that was begun, and commits it; the queues that have new work.

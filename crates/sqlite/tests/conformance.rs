@@ -74,7 +74,14 @@ impl Harness for Unsynced {
     }
 }
 
+// 64,800 operations, in two halves that run side by side.
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_walk_agrees_with_core_at_every_step() {
-    tenure_store::conformance::walks::<Unsynced>(0..24, 2_700).await;
+    tenure_store::conformance::walks::<Unsynced>(0..12, 2_700).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_walk_agrees_with_core_at_every_step() {
+    tenure_store::conformance::walks::<Unsynced>(12..24, 2_700).await;
 }

@@ -1,0 +1,310 @@
+//! Opening a file: what is created, what is refused, and that what is refused is left as it was.
+
+mod support;
+
+use rusqlite::Connection;
+use std::fs;
+use support::{File, START, claim, complete, enqueue, url};
+use tenure_core::queue::{Act, Claim, Ending, NewJob, Retry, Status};
+use tenure_sqlite::{SqliteOptions, SqliteStore, Synchronous};
+use tenure_store::{QueueStore, StoreError, Upkeep};
+
+async fn refused(url: &str) -> StoreError {
+    SqliteStore::open(url).await.map(drop).unwrap_err()
+}
+
+#[tokio::test]
+async fn x_what_was_enqueued_is_there_after_reopening() {
+    let file = File::new();
+    let ids = enqueue(&file.open().await, 3).await;
+    let store = file.open().await;
+    for id in ids {
+        assert_eq!(store.job(id).await.unwrap().unwrap().status, Status::Queued);
+    }
+}
+
+#[tokio::test]
+async fn c13_a_store_that_was_closed_is_one_file() {
+    let file = File::new();
+    enqueue(&file.open().await, 3).await;
+    let left: Vec<_> = fs::read_dir(file.path().parent().unwrap()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["tenure.db"]);
+}
+
+#[tokio::test]
+async fn x_ids_and_tokens_go_on_after_reopening() {
+    let file = File::new();
+    let store = file.open().await;
+    let first = enqueue(&store, 1).await[0];
+    let claimed = claim(&store, "a", 1).await;
+    store.finish(vec![complete(first, "a", claimed[0].token)]).await.unwrap()[0].unwrap();
+    drop(store);
+    let store = file.open().await;
+    assert!(enqueue(&store, 1).await[0] > first);
+    assert!(claim(&store, "a", 1).await[0].token > claimed[0].token);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn x_a_new_file_can_be_read_by_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let file = File::new();
+    let store = file.open().await;
+    enqueue(&store, 1).await;
+    for suffix in ["", "-wal", "-shm"] {
+        let path = format!("{}{suffix}", file.path().display());
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn c16_a_file_that_is_no_database_is_refused_and_left_alone() {
+    let file = File::new();
+    let garbage = b"this is not a database, but it is somebody's work\n".repeat(100);
+    fs::write(file.path(), &garbage).unwrap();
+    let error = refused(&file.url()).await;
+    assert!(matches!(error, StoreError::Broken { .. }), "{error}");
+    assert!(error.to_string().contains("tenure.db") && !error.to_string().contains('\n'), "{error}");
+    assert_eq!(fs::read(file.path()).unwrap(), garbage);
+}
+
+#[tokio::test]
+async fn c16_a_truncated_file_is_refused_and_left_alone() {
+    let file = File::new();
+    enqueue(&file.open().await, 1_000).await;
+    let whole = fs::read(file.path()).unwrap();
+    // In the middle of the schema, so that nothing can be read at all.
+    let cut = &whole[..5_000];
+    fs::write(file.path(), cut).unwrap();
+    let error = refused(&file.url()).await;
+    assert!(matches!(error, StoreError::Broken { .. }), "{error}");
+    assert_eq!(fs::read(file.path()).unwrap(), cut);
+}
+
+#[tokio::test]
+async fn c16_an_emptied_file_beside_its_wal_is_not_begun_anew() {
+    let file = File::new();
+    let store = file.open().await;
+    enqueue(&store, 1).await;
+    // As after a crash: the WAL is still there.
+    let wal = fs::read(format!("{}-wal", file.path().display())).unwrap();
+    drop(store);
+    fs::write(file.path(), b"").unwrap();
+    fs::write(format!("{}-wal", file.path().display()), &wal).unwrap();
+    let error = refused(&file.url()).await;
+    assert!(matches!(error, StoreError::Broken { .. }), "{error}");
+    assert_eq!(fs::read(format!("{}-wal", file.path().display())).unwrap(), wal);
+}
+
+#[tokio::test]
+async fn c16_flipped_bits_are_never_a_panic_nor_an_empty_store() {
+    let file = File::new();
+    let store = file.open().await;
+    let ids = enqueue(&store, 300).await;
+    drop(store);
+    let whole = fs::read(file.path()).unwrap();
+    let damaged = File::new();
+    for flip in 0..60 {
+        let mut bytes = whole.clone();
+        let at = (flip * 7_919 + 17) % bytes.len();
+        bytes[at] ^= 1 << (flip % 8);
+        fs::write(damaged.path(), &bytes).unwrap();
+        match SqliteStore::open(&damaged.url()).await {
+            Err(error) => {
+                let told = matches!(error, StoreError::Broken { .. } | StoreError::SchemaNewer { .. });
+                assert!(told, "flip {flip} at {at}: {error}");
+            }
+            // The bit was in a text or in a free place: every job is still there, or is said to be unreadable.
+            Ok(store) => {
+                for id in &ids {
+                    let job = store.job(*id).await;
+                    assert!(!matches!(job, Ok(None)), "flip {flip} at {at} lost {id} in silence");
+                }
+            }
+        }
+        for suffix in ["-wal", "-shm"] {
+            let _ = fs::remove_file(format!("{}{suffix}", damaged.path().display()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_directory_is_denied() {
+    let file = File::new();
+    fs::create_dir(file.path()).unwrap();
+    let error = refused(&file.url()).await;
+    assert!(matches!(&error, StoreError::Denied { message } if message.contains("directory")), "{error}");
+}
+
+#[tokio::test]
+async fn a_file_in_a_missing_directory_is_denied() {
+    let file = File::new();
+    let error = refused(&url(&file.path().join("deeper/tenure.db"))).await;
+    assert!(matches!(&error, StoreError::Denied { message } if message.contains("does not exist")), "{error}");
+}
+
+#[tokio::test]
+async fn an_unknown_option_is_refused_and_no_file_is_made() {
+    let file = File::new();
+    let error = refused(&format!("{}?cache=shared", file.url())).await;
+    assert!(matches!(&error, StoreError::Address { message } if message.contains("cache")), "{error}");
+    assert!(!file.path().exists());
+}
+
+#[tokio::test]
+async fn x_a_newer_schema_is_refused_by_name() {
+    let file = File::new();
+    drop(file.open().await);
+    file.raw().execute("INSERT INTO tenure_schema VALUES (99, 'tomorrow', 0)", []).unwrap();
+    let error = refused(&file.url()).await;
+    assert!(matches!(error, StoreError::SchemaNewer { found: 99, .. }), "{error}");
+}
+
+#[tokio::test]
+async fn x_a_file_of_an_application_keeps_its_tables_and_its_user_version() {
+    let file = File::new();
+    file.raw().execute_batch("CREATE TABLE invoice (n INTEGER); PRAGMA user_version = 42").unwrap();
+    enqueue(&file.open().await, 1).await;
+    let raw = file.raw();
+    assert_eq!(raw.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)), Ok(42));
+    assert_eq!(raw.query_row("SELECT count(*) FROM invoice", [], |row| row.get::<_, i64>(0)), Ok(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c18_many_openers_of_a_new_file_lay_it_out_once() {
+    let file = File::new();
+    let openers: Vec<_> = (0..16)
+        .map(|_| {
+            let url = file.url();
+            tokio::spawn(async move { SqliteStore::open(&url).await.unwrap() })
+        })
+        .collect();
+    for opener in openers {
+        enqueue(&opener.await.unwrap(), 1).await;
+    }
+    let applied = file.raw().query_row("SELECT count(*) FROM tenure_schema", [], |row| row.get::<_, i64>(0));
+    assert_eq!(applied, Ok(1));
+    assert_eq!(file.open().await.queue("q").await.unwrap().unwrap().counts.queued, 16);
+}
+
+#[tokio::test]
+async fn a_store_in_memory_is_private_to_its_value() {
+    let one = SqliteStore::open("sqlite::memory:").await.unwrap();
+    let other = SqliteStore::open("sqlite::memory:").await.unwrap();
+    enqueue(&one, 2).await;
+    assert_eq!(claim(&one, "a", 10).await.len(), 2);
+    assert_eq!(other.queues(None, 10).await.unwrap().items, []);
+}
+
+#[tokio::test]
+async fn c14_a_store_says_how_durable_it_is() {
+    let file = File::new();
+    let told = file.open().await.describe().await.unwrap();
+    assert!(told.contains("tenure.db") && told.contains("journal wal") && told.contains("sync full"), "{told}");
+    let lax = SqliteStore::open(&format!("{}?synchronous=normal", file.url())).await.unwrap();
+    assert!(lax.describe().await.unwrap().contains("sync normal"));
+    let options = SqliteOptions::new().synchronous(Synchronous::Off);
+    let off = SqliteStore::open_with(&file.url(), options).await.unwrap();
+    assert!(off.describe().await.unwrap().contains("sync off"));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn c17_a_deleted_file_is_noticed_before_anyone_is_answered() {
+    let file = File::new();
+    let store = file.open().await;
+    enqueue(&store, 1).await;
+    fs::remove_file(file.path()).unwrap();
+    let error = store.enqueue(vec![NewJob::new("q", "kind", "{}")]).await.unwrap_err();
+    assert!(matches!(&error, StoreError::Broken { message } if message.contains("deleted")), "{error}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn c17_a_replaced_file_is_noticed_before_anyone_is_answered() {
+    let file = File::new();
+    let store = file.open().await;
+    enqueue(&store, 1).await;
+    let other = file.path().with_extension("other");
+    fs::copy(file.path(), &other).unwrap();
+    fs::rename(&other, file.path()).unwrap();
+    let error = store.enqueue(vec![NewJob::new("q", "kind", "{}")]).await.unwrap_err();
+    assert!(matches!(&error, StoreError::Broken { message } if message.contains("replaced")), "{error}");
+}
+
+#[tokio::test]
+async fn c13_the_wal_shrinks_once_a_long_reader_lets_go() {
+    let file = File::new();
+    let store = file.open().await;
+    let reader = file.raw();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM job").unwrap();
+    let big = NewJob::new("q", "kind", format!("\"{}\"", "x".repeat(1 << 20)));
+    for _ in 0..8 {
+        store.enqueue(vec![big.clone(); 10]).await.unwrap();
+    }
+    let wal = || fs::metadata(format!("{}-wal", file.path().display())).unwrap().len();
+    assert!(wal() > 80 << 20, "the reader should have held {} bytes", wal());
+    reader.execute_batch("COMMIT").unwrap();
+    for _ in 0..3 {
+        enqueue(&store, 1).await;
+    }
+    assert!(wal() <= 64 << 20, "{} bytes", wal());
+}
+
+#[tokio::test]
+async fn q11_the_queue_can_be_read_in_the_words_of_its_document() {
+    let file = File::new();
+    let store = file.open().await;
+    let ids = enqueue(&store, 4).await;
+    file.at(1_500);
+    let claimed = store.claim(Claim::new("q", "worker-1").max(3)).await.unwrap().jobs;
+    file.at(2_000);
+    let fail = Act::Fail { error: "boom".into(), retry: Retry::In { delay_ms: 60_000 } };
+    let endings = vec![
+        complete(ids[0], "worker-1", claimed[0].token),
+        Ending { act: fail, ..complete(ids[1], "worker-1", claimed[1].token) },
+    ];
+    store.finish(endings).await.unwrap();
+    let early = NewJob::new("q", "kind", "[]").priority(-1).run_at(tenure_core::Time(-1));
+    store.enqueue(vec![early]).await.unwrap();
+
+    let raw = Connection::open(file.path()).unwrap();
+    let mut select = raw.prepare("SELECT * FROM work_queue ORDER BY id").unwrap();
+    let names = "id status priority payload run_at claimed_by lease_expires_at created_at started_at updated_at";
+    assert_eq!(select.column_names().collect::<Vec<_>>().join(" "), names);
+    let shown: Vec<String> = select
+        .query_map([], |row| {
+            let cells = [1, 4, 5, 6, 8, 9].map(|i| row.get::<_, Option<String>>(i).unwrap().unwrap_or("-".into()));
+            Ok(cells.join(" "))
+        })
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    let [t0, t1, t2] = ["2023-11-14T22:13:20.000000Z", "2023-11-14T22:13:21.500000Z", "2023-11-14T22:13:22.000000Z"];
+    assert_eq!(START.0 % 1_000_000, 0);
+    assert_eq!(
+        shown,
+        [
+            format!("completed {t0} - - {t1} {t2}"),
+            format!("queued 2023-11-14T22:14:22.000000Z - - {t1} {t2}"),
+            format!("running {t0} worker-1 2023-11-14T22:13:51.500000Z {t1} {t1}"),
+            format!("queued {t0} - - - {t0}"),
+            format!("queued 1969-12-31T23:59:59.999999Z - - - {t2}"),
+        ]
+    );
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn c17_a_store_behind_a_link_is_one_store() {
+    let file = File::new();
+    let link = file.path().with_extension("link");
+    let store = file.open().await;
+    std::os::unix::fs::symlink(file.path(), &link).unwrap();
+    let linked = SqliteStore::open(&url(&link)).await.unwrap();
+    enqueue(&linked, 1).await;
+    assert_eq!(store.queue("q").await.unwrap().unwrap().counts.queued, 1);
+    fs::remove_file(&link).unwrap();
+    let error = linked.enqueue(vec![NewJob::new("q", "kind", "{}")]).await.unwrap_err();
+    assert!(matches!(error, StoreError::Broken { .. }), "{error}");
+}
