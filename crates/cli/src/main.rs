@@ -1,2 +1,78 @@
-//! Placeholder.
-fn main() {}
+//! `tenure`: durable work, held under lease, from the command line.
+//!
+//! Always true: data goes to stdout, everything else to stderr; `--json` gives the shapes of the HTTP API; text from
+//! strangers is escaped before a terminal sees it; a password in a store address is never printed.
+//!
+//! Exit codes: 0 done · 2 wrong usage · 65 bad input · 66 not on record · 69 store unavailable · 75 unknown outcome,
+//! try again · 77 not allowed.
+
+mod address;
+mod commands;
+mod failure;
+mod output;
+
+use clap::Parser;
+use commands::Command;
+use failure::Failure;
+use output::Output;
+use std::process::ExitCode;
+use tenure::Tenure;
+
+/// Durable work, held under lease.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tenure",
+    version,
+    max_term_width = 100,
+    after_help = "\
+Examples:
+  tenure enqueue images '{\"asset\":42}' --kind resize
+  tenure job list --queue images --status failed
+  tenure serve --store postgres://app@db.example/work
+
+Exit codes: 0 done, 2 wrong usage, 65 bad input, 66 not on record, 69 store unavailable,
+75 outcome unknown (try again), 77 not allowed."
+)]
+struct Cli {
+    /// Where the work is kept: sqlite:FILE, sqlite::memory:, postgres://USER@HOST/DATABASE or memory:
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        env = "TENURE_STORE",
+        hide_env_values = true,
+        default_value = "sqlite:tenure.db"
+    )]
+    store: String,
+
+    /// Print JSON, in the shapes of the HTTP API
+    #[arg(long, global = true)]
+    json: bool,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let output = Output::new(cli.json);
+    let ran = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::unavailable(format!("cannot start: {error}")))
+        .and_then(|runtime| runtime.block_on(run(cli, &output)));
+    match ran {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output.fail(&failure);
+            failure.exit()
+        }
+    }
+}
+
+async fn run(cli: Cli, output: &Output) -> Result<(), Failure> {
+    // What is wrong with the command alone is said before a store is created for it.
+    cli.command.check()?;
+    let tenure = Tenure::open(&cli.store).await.map_err(|error| Failure::opening(&cli.store, error))?;
+    cli.command.run(&tenure, output).await
+}

@@ -106,9 +106,18 @@ mod tests {
         for good in ["localhost", "LOCALHOST:7117", "127.0.0.1:7117", "127.8.9.1", "[::1]", "[::1]:7117"] {
             assert!(loopback(good.as_bytes()), "{good}");
         }
-        for bad in ["", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1:7117", "[::1", "[::2]",
-            "localhost:x", "127.0.0.1:7117:1", "user@localhost"]
-        {
+        for bad in [
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "10.0.0.1:7117",
+            "[::1",
+            "[::2]",
+            "localhost:x",
+            "127.0.0.1:7117:1",
+            "user@localhost",
+        ] {
             assert!(!loopback(bad.as_bytes()), "{bad}");
         }
     }

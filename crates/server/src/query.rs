@@ -19,7 +19,8 @@ impl Parameters {
         for (i, (name, _)) in pairs.iter().enumerate() {
             let shown = text::cut(name, 80);
             if !known.contains(&name.as_str()) {
-                let limit = if known.is_empty() { "no parameters".to_owned() } else { format!("one of {}", known.join(", ")) };
+                let limit =
+                    if known.is_empty() { "no parameters".to_owned() } else { format!("one of {}", known.join(", ")) };
                 let near = text::nearest(name, known.iter().copied());
                 let hint = near.map_or_else(|| format!("use {limit}"), |near| format!("did you mean `{near}`?"));
                 let message = format!("`{shown}` is not a parameter here: {hint}");

@@ -122,10 +122,7 @@ async fn accept(listener: &TcpListener, connections: &Arc<Semaphore>, graceful: 
     }
 }
 
-fn connection(
-    stream: TcpStream,
-    router: Router,
-) -> http1::Connection<TokioIo<TcpStream>, TowerToHyperService<Router>> {
+fn connection(stream: TcpStream, router: Router) -> http1::Connection<TokioIo<TcpStream>, TowerToHyperService<Router>> {
     // A reply is one small packet that someone waits for.
     let _ = stream.set_nodelay(true);
     http1::Builder::new()

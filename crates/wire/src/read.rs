@@ -34,9 +34,12 @@ impl<'a> Body<'a> {
             return Err(malformed("body_empty", "the body is empty: send a JSON object".to_owned()));
         }
         let not_utf8 = |at: usize| {
-            malformed("not_utf8", format!("the body is not UTF-8 (byte {at}): send JSON as UTF-8 without a byte order mark"))
-                .fact("limit", "UTF-8 without a byte order mark")
-                .fact("got", format!("byte {at}"))
+            malformed(
+                "not_utf8",
+                format!("the body is not UTF-8 (byte {at}): send JSON as UTF-8 without a byte order mark"),
+            )
+            .fact("limit", "UTF-8 without a byte order mark")
+            .fact("got", format!("byte {at}"))
         };
         let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(error.valid_up_to()))?;
         // UTF-16 without a mark is valid UTF-8, every other byte of it NUL.
@@ -105,7 +108,10 @@ impl<'a> Node<'a> {
                 let place = inside(place, key);
                 let message = format!("`{place}` is named twice: each key may appear once in an object");
                 let problem = Problem::new(Kind::Malformed, "json_duplicate_key", message);
-                return Err(problem.fact("field", place).fact("limit", "each key once").fact("got", text::cut(key, 80)));
+                return Err(problem
+                    .fact("field", place)
+                    .fact("limit", "each key once")
+                    .fact("got", text::cut(key, 80)));
             }
         }
         Ok(Fields { place: place.to_owned(), entries })
@@ -312,7 +318,11 @@ impl<'a> Object<'a> {
     }
 
     /// The objects of a list, each read by the shape that its keys tell, and each with its place.
-    pub fn list(&mut self, name: &str, shape: impl Fn(&Fields<'a>) -> &'static Shape) -> Result<Vec<Object<'a>>, Problem> {
+    pub fn list(
+        &mut self,
+        name: &str,
+        shape: impl Fn(&Fields<'a>) -> &'static Shape,
+    ) -> Result<Vec<Object<'a>>, Problem> {
         let Some(Value::List(nodes)) = self.take(name) else { return Ok(Vec::new()) };
         let read = |(i, node): (usize, Node<'a>)| {
             let fields = node.fields(&format!("{name}[{i}]"))?;

@@ -6,8 +6,8 @@ use crate::time;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType};
 use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType};
 use utoipa::{PartialSchema, ToSchema};
 
 /// An instant, written as RFC 3339 in UTC.
@@ -30,6 +30,12 @@ impl Json {
     pub fn kept(text: String) -> Json {
         let raw = RawValue::from_string(text).or_else(|_| RawValue::from_string("\"(not JSON)\"".to_owned()));
         Json(raw.unwrap_or_default())
+    }
+
+    /// The JSON itself.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.0.get()
     }
 }
 
@@ -156,10 +162,7 @@ pub struct Beaten {
 
 impl From<tenure::Beaten> for Beaten {
     fn from(beaten: tenure::Beaten) -> Beaten {
-        Beaten {
-            lease_expires_at: At(beaten.lease_expires_at),
-            cancel_requested: !beaten.cancel_requested.is_empty(),
-        }
+        Beaten { lease_expires_at: At(beaten.lease_expires_at), cancel_requested: !beaten.cancel_requested.is_empty() }
     }
 }
 
@@ -297,6 +300,14 @@ pub enum Seen<T> {
 }
 
 impl<T> Seen<T> {
+    /// The value, if it is there and shown.
+    pub fn get(&self) -> Option<&T> {
+        match self {
+            Seen::Shown(value) => value.as_ref(),
+            Seen::Hidden => None,
+        }
+    }
+
     fn hidden(&self) -> bool {
         matches!(self, Seen::Hidden)
     }

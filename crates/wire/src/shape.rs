@@ -4,7 +4,8 @@
 
 use tenure::bounds;
 use utoipa::openapi::schema::{
-    AdditionalProperties, AnyOfBuilder, ArrayBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
+    AdditionalProperties, AnyOfBuilder, ArrayBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, SchemaType,
+    Type,
 };
 use utoipa::openapi::{Ref, RefOr};
 
@@ -105,15 +106,7 @@ pub static BACKOFF: Shape = Shape {
 /// A job to enqueue.
 pub static JOB: Shape = Shape {
     name: "NewJob",
-    fields: &[
-        required("kind", Holds::Text, KIND),
-        PAYLOAD,
-        PRIORITY,
-        RUN_AT,
-        ATTEMPTS,
-        TIMEOUT,
-        OWN_BACKOFF,
-    ],
+    fields: &[required("kind", Holds::Text, KIND), PAYLOAD, PRIORITY, RUN_AT, ATTEMPTS, TIMEOUT, OWN_BACKOFF],
 };
 
 /// A job in a file, where the command line may have said its kind.
@@ -168,8 +161,7 @@ pub static SNOOZE: Shape = Shape { name: "Snooze", fields: &[WORKER, HELD, DELAY
 pub static RELEASE: Shape = Shape { name: "Release", fields: &[WORKER, HELD] };
 
 /// A heartbeat among many.
-pub static EACH_HEARTBEAT: Shape =
-    Shape { name: "JobHeartbeat", fields: &[ID, WORKER, HELD, PROGRESS, CHECKPOINT] };
+pub static EACH_HEARTBEAT: Shape = Shape { name: "JobHeartbeat", fields: &[ID, WORKER, HELD, PROGRESS, CHECKPOINT] };
 /// Heartbeats, each answered on its own.
 pub static HEARTBEATS: Shape = Shape {
     name: "Heartbeats",

@@ -1,0 +1,50 @@
+//! The commands: `commands/<noun>/<verb>.rs`, one verb one file.
+
+mod enqueue;
+mod job;
+mod queue;
+mod serve;
+mod store;
+
+use crate::failure::Failure;
+use crate::output::Output;
+use clap::Subcommand;
+use tenure::Tenure;
+
+/// What can be asked of `tenure`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve the HTTP API, and return the work of workers that died
+    Serve(serve::Serve),
+    /// Add work to a queue
+    Enqueue(enqueue::Enqueue),
+    /// Look at jobs
+    #[command(subcommand)]
+    Job(job::Job),
+    /// Look at queues
+    #[command(subcommand)]
+    Queue(queue::Queue),
+    /// Look after the store
+    #[command(subcommand)]
+    Store(store::Store),
+}
+
+impl Command {
+    /// Refuses what is wrong whatever the store holds.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        match self {
+            Command::Serve(serve) => serve.check(),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+        match self {
+            Command::Serve(serve) => serve.run(tenure, output).await,
+            Command::Enqueue(enqueue) => enqueue.run(tenure, output).await,
+            Command::Job(job) => job.run(tenure, output).await,
+            Command::Queue(queue) => queue.run(tenure, output).await,
+            Command::Store(store) => store.run(tenure, output).await,
+        }
+    }
+}

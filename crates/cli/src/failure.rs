@@ -1,0 +1,88 @@
+//! Why a command did not do what was asked, and the exit code that says so to scripts.
+
+use crate::address::masked;
+use std::process::ExitCode;
+use tenure_server::ServeError;
+use tenure_wire::{Kind, Problem, text};
+
+/// A command that was not carried out.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    problem: Problem,
+    exit: u8,
+}
+
+impl Failure {
+    /// Something outside does not answer.
+    pub(crate) fn unavailable(message: impl Into<String>) -> Failure {
+        Failure { problem: Problem::new(Kind::Unavailable, "unavailable", message), exit: 69 }
+    }
+
+    /// A file that cannot be read.
+    pub(crate) fn unreadable(file: &str, error: &std::io::Error) -> Failure {
+        Failure { problem: Problem::new(Kind::Absent, "not_found", format!("cannot read {file}: {error}")), exit: 66 }
+    }
+
+    /// The store at `url` cannot be opened.
+    pub(crate) fn opening(url: &str, error: tenure::Error) -> Failure {
+        let mut failure = Failure::from(error);
+        let said = failure.problem.detail.take().unwrap_or_else(|| failure.problem.message.clone());
+        failure.problem.message = masked(&format!("cannot open {url}: {said}"), url);
+        failure
+    }
+
+    /// With what was being done, in front.
+    pub(crate) fn while_doing(mut self, what: &str) -> Failure {
+        self.problem.message = format!("{what}: {}", self.said());
+        self.problem.detail = None;
+        self
+    }
+
+    /// The code for the shell.
+    pub(crate) fn exit(&self) -> ExitCode {
+        ExitCode::from(self.exit)
+    }
+
+    /// One line for people, without control characters.
+    pub(crate) fn line(&self) -> String {
+        text::escaped(self.said())
+    }
+
+    /// `{"error": {…}}`, for programs.
+    pub(crate) fn json(&self) -> String {
+        Problem { message: self.said().to_owned(), ..self.problem.clone() }.to_json().to_string()
+    }
+
+    /// Here the caller is the store's operator: what the store said is for their eyes.
+    fn said(&self) -> &str {
+        self.problem.detail.as_deref().unwrap_or(&self.problem.message)
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Failure {
+        let exit = match (problem.kind, problem.code) {
+            (Kind::Malformed | Kind::Invalid | Kind::TooLarge | Kind::LeaseLost, _) => 65,
+            (Kind::Absent, _) => 66,
+            (Kind::UnknownOutcome, _) => 75,
+            (Kind::Denied, "store_denied") => 77,
+            (Kind::Denied, "store_address") => 2,
+            (Kind::Denied | Kind::Unavailable | Kind::Full | Kind::Broken, _) => 69,
+        };
+        Failure { problem, exit }
+    }
+}
+
+impl From<tenure::Error> for Failure {
+    fn from(error: tenure::Error) -> Failure {
+        Problem::from(error).into()
+    }
+}
+
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Failure {
+        let exit = if matches!(error, ServeError::NotLoopback(_)) { 77 } else { 69 };
+        let code = if exit == 77 { "not_allowed" } else { "unavailable" };
+        Failure { problem: Problem::new(Kind::Denied, code, error.to_string()), exit }
+    }
+}

@@ -1,0 +1,61 @@
+//! The binary, as a shell runs it.
+
+mod commands;
+mod serve;
+
+use assert_cmd::Command;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder of its own with an SQLite store in it.
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn store(&self) -> String {
+        format!("sqlite:{}", self.folder.path().join("tenure.db").display())
+    }
+
+    fn file(&self, name: &str, content: &str) -> String {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.display().to_string()
+    }
+
+    /// `tenure ARGS` on the store of this place, from inside its folder.
+    fn tenure(&self, args: &[&str]) -> Command {
+        let mut command = Command::cargo_bin("tenure").unwrap();
+        command.current_dir(&self.folder).env("TENURE_STORE", self.store()).env_remove("TENURE_LOG").args(args);
+        command
+    }
+
+    /// What `tenure ARGS` prints to stdout when it succeeds.
+    fn out(&self, args: &[&str]) -> String {
+        let output = self.tenure(args).assert().success().get_output().clone();
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let printed = self.out(&[args, &["--json"]].concat());
+        serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}"))
+    }
+
+    /// What `tenure ARGS` says on stderr when it ends with `exit`; stdout must stay empty.
+    fn refused(&self, args: &[&str], exit: i32) -> String {
+        self.refused_with(args, "", exit)
+    }
+
+    fn refused_with(&self, args: &[&str], stdin: &str, exit: i32) -> String {
+        let output = self.tenure(args).write_stdin(stdin).assert().get_output().clone();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(exit), "{args:?}: {said}");
+        assert!(output.stdout.is_empty(), "{args:?}: {}", String::from_utf8_lossy(&output.stdout));
+        assert!(!said.contains('\u{1b}'), "{args:?}: {said:?}");
+        said
+    }
+}
