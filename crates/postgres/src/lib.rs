@@ -2,7 +2,7 @@
 //!
 //! The verbs are functions in the database (`functions/queue/*.sql`): one statement, one round trip, one transaction,
 //! so they work alike behind a pooler in transaction mode and from plain SQL. This crate calls them, keeps a hint
-//! where its last claim ended ([`cursor`]), and listens for wake-ups.
+//! where its last claim ended (`cursor.rs`), and listens for wake-ups.
 //!
 //! Always true:
 //! - only the database's clock judges a lease, read after the rows are locked (L5);

@@ -6,7 +6,7 @@
 //!   processes on one file agree about who holds what (L1, L2);
 //! - core decides, and what it decided is written under its guard; no statement is put together from strings.
 //!
-//! One thread writes ([`writer`]), a few read; callers only wait for answers. A file that is deleted, replaced, damaged
+//! One thread writes (`writer.rs`), a few read; callers only wait for answers. A file that is deleted, replaced, damaged
 //! or newer than this program is refused in one line, never quietly begun anew.
 
 mod address;

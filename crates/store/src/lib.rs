@@ -2,7 +2,8 @@
 //!
 //! A backend implements all of [`Store`] or does not exist. Every method is one transaction on the store's own clock
 //! (L5): it happens whole or not at all, and a write to leased work counts only under the lease that is current (L3).
-//! What the answers must be is decided by [`tenure_core`]; the [`conformance`] suite holds every backend to it.
+//! What the answers must be is decided by [`tenure_core`]; the suite in `conformance`, behind the feature of that name,
+//! holds every backend to it.
 //!
 //! Requests reach a backend checked (`NewJob::check` and its siblings): a backend may rely on their bounds.
 
