@@ -18,6 +18,16 @@ impl Failure {
         Failure { problem: Problem::new(Kind::Unavailable, "unavailable", message), exit: 69 }
     }
 
+    /// The command line is wrong in a way that only we can tell.
+    pub(crate) fn usage(message: impl Into<String>) -> Failure {
+        Failure { problem: Problem::new(Kind::Invalid, "usage", message), exit: 2 }
+    }
+
+    /// The person at the terminal said no.
+    pub(crate) fn declined() -> Failure {
+        Failure { problem: Problem::new(Kind::Denied, "declined", "nothing was changed"), exit: 1 }
+    }
+
     /// A file that cannot be read.
     pub(crate) fn unreadable(file: &str, error: &std::io::Error) -> Failure {
         Failure { problem: Problem::new(Kind::Absent, "not_found", format!("cannot read {file}: {error}")), exit: 66 }
@@ -62,7 +72,7 @@ impl Failure {
 impl From<Problem> for Failure {
     fn from(problem: Problem) -> Failure {
         let exit = match (problem.kind, problem.code) {
-            (Kind::Malformed | Kind::Invalid | Kind::TooLarge | Kind::LeaseLost, _) => 65,
+            (Kind::Malformed | Kind::Invalid | Kind::TooLarge | Kind::LeaseLost | Kind::Conflict, _) => 65,
             (Kind::Absent, _) => 66,
             (Kind::UnknownOutcome, _) => 75,
             (Kind::Denied, "store_denied") => 77,

@@ -3,13 +3,15 @@
 //! Always true: data goes to stdout, everything else to stderr; `--json` gives the shapes of the HTTP API; text from
 //! strangers is escaped before a terminal sees it; a password in a store address is never printed.
 //!
-//! Exit codes: 0 done · 2 wrong usage · 65 bad input · 66 not on record · 69 store unavailable · 75 unknown outcome,
-//! try again · 77 not allowed.
+//! Exit codes: 0 done · 1 declined at a question · 2 wrong usage · 65 bad input, or it does not fit what is on record (a
+//! dedup key with another body, a cancel of what has ended, a retry of what has not) · 66 not on record · 69 store
+//! unavailable · 75 unknown outcome, try again · 77 not allowed.
 
 mod address;
 mod commands;
 mod failure;
 mod output;
+mod span;
 
 use clap::Parser;
 use commands::Command;
@@ -28,10 +30,12 @@ use tenure::Tenure;
 Examples:
   tenure enqueue images '{\"asset\":42}' --kind resize
   tenure job list --queue images --status failed
+  tenure job explain 42
+  tenure queue limit images --max-running 16
   tenure serve --store postgres://app@db.example/work
 
-Exit codes: 0 done, 2 wrong usage, 65 bad input, 66 not on record, 69 store unavailable,
-75 outcome unknown (try again), 77 not allowed."
+Exit codes: 0 done, 1 declined at a question, 2 wrong usage, 65 bad input or in conflict with what is
+on record, 66 not on record, 69 store unavailable, 75 outcome unknown (try again), 77 not allowed."
 )]
 struct Cli {
     /// Where the work is kept: sqlite:FILE, sqlite::memory:, postgres://USER@HOST/DATABASE or memory:
@@ -73,6 +77,10 @@ fn main() -> ExitCode {
 async fn run(cli: Cli, output: &Output) -> Result<(), Failure> {
     // What is wrong with the command alone is said before a store is created for it.
     cli.command.check()?;
+    // An older schema cannot be opened: it is upgraded first.
+    if let Command::Migrate(migrate) = cli.command {
+        return migrate.run(&cli.store, output).await;
+    }
     let tenure = Tenure::open(&cli.store).await.map_err(|error| Failure::opening(&cli.store, error))?;
     cli.command.run(&tenure, output).await
 }

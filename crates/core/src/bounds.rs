@@ -23,6 +23,14 @@ pub const WAIT_MS_MAX: u64 = 60_000;
 pub const ATTEMPTS_MAX: u64 = 1_000;
 /// Attempts of a unit whose caller named none.
 pub const ATTEMPTS_DEFAULT: u32 = 5;
+/// The largest W, and the largest rate.
+pub const RUNNING_MAX: u64 = 1_000_000;
+/// The longest period of a rate: a day.
+pub const RATE_PERIOD_MS_MAX: u64 = 86_400_000;
+/// How long a dedup key is remembered by default: a day.
+pub const KEY_WINDOW_MS_DEFAULT: u64 = 86_400_000;
+/// How long an accepted ending is remembered at least, whatever the retention (L12): an hour.
+pub const RECEIPT_MS: u64 = 3_600_000;
 /// Bytes of one payload, result, progress or checkpoint.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
 /// Bytes of one bulk call.

@@ -1,6 +1,13 @@
 //! Chance, for jitter only: nothing here must be hard to guess.
 
 use std::hash::{BuildHasher, RandomState};
+use tenure_core::queue::Retry;
+
+/// A retry by the job's own backoff, its jitter drawn now; for an [`Ending`](crate::Ending) made by hand.
+#[must_use]
+pub fn by_policy() -> Retry {
+    Retry::Policy { chance: signed_unit() }
+}
 
 /// A number in −1 … 1.
 pub(crate) fn signed_unit() -> f64 {

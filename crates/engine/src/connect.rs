@@ -17,3 +17,11 @@ pub(crate) async fn open(url: &str) -> Result<Arc<dyn Store>, StoreError> {
         }),
     }
 }
+
+/// Brings the store at `url` to the schema of this version; `None` where opening it does that already.
+pub(crate) async fn migrate(url: &str) -> Result<Option<i64>, StoreError> {
+    match url.split_once(':') {
+        Some(("postgres" | "postgresql", _)) => PostgresStore::migrate(url).await.map(Some),
+        _ => open(url).await.map(|_| None),
+    }
+}

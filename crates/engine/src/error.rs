@@ -1,5 +1,6 @@
 //! What a call can answer instead of success, told by what the caller can do about it.
 
+use tenure_core::queue::{Conflict, Refusal};
 use tenure_core::{Invalid, LostReason};
 use tenure_store::StoreError;
 
@@ -13,6 +14,12 @@ pub enum Error {
     /// The lease is not held: stop the work. Nothing was changed.
     #[error("lease lost ({0}): {sentence}", sentence = .0.sentence())]
     LeaseLost(LostReason),
+    /// Another body was sent under a dedup key that is remembered. Nothing of the call was enqueued.
+    #[error("job {index} of the call has another body than the job that holds its key", index = .0.index)]
+    Conflict(Conflict),
+    /// An operator action does not fit the job. Nothing was changed.
+    #[error("{sentence}", sentence = .0.sentence())]
+    Refused(Refusal),
     /// The store did not answer.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -25,6 +32,8 @@ impl Error {
         match self {
             Error::Invalid(invalid) => invalid.code.as_str(),
             Error::LeaseLost(_) => "lease_lost",
+            Error::Conflict(_) => "dedup_conflict",
+            Error::Refused(refusal) => refusal.as_str(),
             Error::Store(error) => error.code(),
         }
     }

@@ -27,16 +27,20 @@
 mod chance;
 mod connect;
 mod error;
+mod operate;
 mod queue;
 pub mod upkeep;
 
 use std::sync::Arc;
 use tenure_store::Store;
 
+pub use chance::by_policy;
 pub use error::Error;
+pub use operate::{Bulk, BulkStep};
 pub use tenure_core::queue::{
-    Act, Attempt, Beat, Beaten, Claim, ClaimedJob, Claims, Counts, Ended, Ending, Enqueued, Event, Filter, Grants,
-    Idle, Job, JobId, Lease, NewJob, Outcome, Page, QueueInfo, Reason, Recovered, Retry, Start, Status, Verb, What,
+    Act, Action, Attempt, Beat, Beaten, Change, Claim, ClaimedJob, Claims, Conflict, Counts, Ended, Ending, Enqueued,
+    Event, Explanation, Filter, Grants, Idle, Job, JobId, LaneOnFailure, Lease, NewJob, Operation, Outcome, Page,
+    Pruned, QueueInfo, Rate, Reason, Recovered, Refusal, Retry, Settings, Start, Status, Verb, What, Why,
 };
 pub use tenure_core::retry::Backoff;
 pub use tenure_core::{Invalid, LostReason, Time, Token, bounds};
@@ -58,6 +62,12 @@ impl Tenure {
     /// refused until `tenure migrate` was run; a newer one is refused by name.
     pub async fn open(url: &str) -> Result<Tenure> {
         Ok(Tenure { store: connect::open(url).await? })
+    }
+
+    /// Brings the store at `url` to the schema of this version, and answers its number. `None`: such a store has no
+    /// schema to speak of, or upgrades itself whenever it is opened, as it was now.
+    pub async fn migrate(url: &str) -> Result<Option<i64>> {
+        Ok(connect::migrate(url).await?)
     }
 
     /// A Tenure on a store that the caller opened.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenure_core::bounds;
 use tenure_core::queue::{
     Act, Beat, Beaten, Claim, Claims, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob, Page, QueueInfo,
-    Retry, Start, timeline,
+    Start, timeline,
 };
 use tenure_core::{Invalid, LostReason, Token};
 use tokio::time::Instant;
@@ -23,7 +23,7 @@ impl Tenure {
     /// Adds jobs, all or none, in this order.
     pub async fn enqueue_all(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {
         NewJob::check_all(&jobs)?;
-        Ok(self.store.enqueue(jobs).await?)
+        self.store.enqueue(jobs).await?.map_err(Error::Conflict)
     }
 
     /// Takes jobs that are due, or says at once why there are none.
@@ -82,8 +82,7 @@ impl Tenure {
 
     /// Ends a claim as failed, to be tried again by the job's backoff while it has attempts.
     pub async fn fail(&self, job: JobId, owner: &str, token: Token, error: &str) -> Result<Ended> {
-        let retry = Retry::Policy { chance: chance::signed_unit() };
-        let act = Act::Fail { error: error.to_owned(), retry };
+        let act = Act::Fail { error: error.to_owned(), retry: chance::by_policy() };
         self.finish(Ending { job, owner: owner.to_owned(), token, act }).await
     }
 

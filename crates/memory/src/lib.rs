@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tenure_core::Time;
 use tenure_core::queue::{
-    Beat, Beaten, Claim, Claims, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob, Page, QueueInfo, Queues,
-    Recovered, Start, Status,
+    Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
+    Operation, Page, Pruned, QueueInfo, Queues, Recovered, Refusal, Situation, Start, Status,
 };
 use tenure_store::{Clock, Fenced, QueueStore, Result, Signals, StoreError, Upkeep};
 
@@ -43,7 +43,7 @@ impl MemoryStore {
 
 #[async_trait]
 impl QueueStore for MemoryStore {
-    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<std::result::Result<Vec<Enqueued>, Conflict>> {
         let mut rung: Vec<String> = jobs.iter().map(|job| job.queue.clone()).collect();
         rung.sort();
         rung.dedup();
@@ -71,17 +71,14 @@ impl QueueStore for MemoryStore {
     }
 
     async fn finish(&self, endings: Vec<Ending>) -> Result<Vec<Fenced<Ended>>> {
-        let (ended, rung) = {
+        let ended: Vec<Fenced<Ended>> = {
             let (mut queues, now) = self.locked();
-            let ended: Vec<Fenced<Ended>> = endings.iter().map(|ending| queues.finish(ending, now)).collect();
-            let put_back = |(ending, ended): (&Ending, &Fenced<Ended>)| {
-                let back = ended.is_ok_and(|ended| ended.status == Status::Queued);
-                back.then(|| queues.job(ending.job)).flatten().map(|job| job.queue)
-            };
-            let rung: Vec<String> = endings.iter().zip(&ended).filter_map(put_back).collect();
-            (ended, rung)
+            endings.iter().map(|ending| queues.finish(ending, now)).collect()
         };
-        rung.iter().for_each(|queue| self.signals.ring(queue));
+        // A job may wait again, a slot may be free, a lane may go on: whoever waits looks for himself.
+        if ended.iter().any(|ended| ended.is_ok_and(|ended| !ended.already)) {
+            self.signals.ring_all();
+        }
         Ok(ended)
     }
 
@@ -105,6 +102,38 @@ impl QueueStore for MemoryStore {
         Ok(self.locked().0.queues(after, limit as usize))
     }
 
+    async fn change(&self, name: &str, change: Change) -> Result<QueueInfo> {
+        let info = {
+            let (mut queues, now) = self.locked();
+            queues.change(name, &change, now)
+        };
+        self.signals.ring(name);
+        Ok(info)
+    }
+
+    async fn limit(&self) -> Result<Option<u32>> {
+        Ok(self.locked().0.limit())
+    }
+
+    async fn set_limit(&self, max_running: Option<u32>) -> Result<()> {
+        self.locked().0.set_limit(max_running);
+        self.signals.ring_all();
+        Ok(())
+    }
+
+    async fn operate(&self, operations: Vec<Operation>) -> Result<Vec<std::result::Result<Status, Refusal>>> {
+        let answers = {
+            let (mut queues, now) = self.locked();
+            operations.iter().map(|operation| queues.operate(operation, now)).collect()
+        };
+        self.signals.ring_all();
+        Ok(answers)
+    }
+
+    async fn situation(&self, id: JobId) -> Result<Option<Situation>> {
+        Ok(self.locked().0.situation(id))
+    }
+
     fn signals(&self) -> &Signals {
         &self.signals
     }
@@ -125,6 +154,11 @@ impl Upkeep for MemoryStore {
             self.signals.ring_all();
         }
         Ok(recovered)
+    }
+
+    async fn prune(&self, max: u32) -> Result<Pruned> {
+        let (mut queues, now) = self.locked();
+        Ok(queues.prune(max as usize, now))
     }
 
     async fn epoch(&self) -> Result<u16> {

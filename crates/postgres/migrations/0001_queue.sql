@@ -7,6 +7,12 @@
 -- note      what a heartbeat left about a job: progress, and the checkpoint for the next attempt. Apart from `job`,
 --           so that a transaction which has finished the job never blocks the heartbeat.
 -- finished  history, written once.
+-- receipt   endings that are no longer kept with their job, for the hour that L12 promises.
+-- dedup     which job a key stands for (Q7).
+-- tenant    how many jobs of a limit key are running (Q8).
+-- lane      whose turn it is in an ordering key (Q9).
+-- arrival   jobs that were parked behind a closed tenant or lane, which may have opened meanwhile.
+-- slack     jobs finished inside their caller's own transaction, which their lease still counts (Q10).
 -- event     abnormal transitions and operator actions (L8).
 -- epoch     one row: which server drew the tokens (L2).
 
@@ -28,10 +34,25 @@ create table tenure.epoch (
 create sequence tenure.job_id as bigint;
 create sequence tenure.grant_counter as bigint maxvalue 1099511627775;
 
-create table tenure.queue (
-    name text primary key,
-    created_at timestamptz not null
+-- The whole engine's limit (Q8).
+create table tenure.engine (
+    only_row boolean primary key default true check (only_row),
+    max_running integer check (max_running between 1 and 1000000)
 );
+insert into tenure.engine default values;
+
+create table tenure.queue (
+    name text collate "C" primary key,
+    created_at timestamptz not null,
+    paused boolean not null default false,
+    max_running integer check (max_running between 1 and 1000000),
+    max_running_per_key integer check (max_running_per_key between 1 and 1000000),
+    lane_on_failure text not null default 'continue' check (lane_on_failure in ('continue', 'block')),
+    retention_ms bigint not null default 604800000 check (retention_ms >= 0),
+    -- Claims in each period, and what is spent of the current one.
+    rate_max integer, rate_period_ms bigint, rate_period bigint, rate_spent integer not null default 0,
+    key_rate_max integer, key_rate_period_ms bigint
+) with (fillfactor = 50);
 
 create table tenure.job (
     id bigint primary key default nextval('tenure.job_id'),
@@ -43,13 +64,16 @@ create table tenure.job (
     priority integer not null,
     attempt integer not null default 0,
     attempts_max integer not null,
-    -- Where it waits: 0 fresh, 1 late (put back, or was scheduled), 2 scheduled. A claim leaves this as it is, so
-    -- that claiming changes no indexed column.
+    -- Where it waits: 0 fresh, 1 late (put back, or was scheduled), 2 scheduled, 3 parked behind its tenant or lane.
+    -- A claim leaves this as it is, so that claiming changes no indexed column.
     place smallint not null,
     running boolean not null default false,
-    queue text not null,
+    cancel_requested boolean not null default false,
+    queue text collate "C" not null,
     kind text not null,
     payload text not null,
+    ordering_key text collate "C",
+    limit_key text collate "C",
     -- initial_ms, factor, max_ms, jitter.
     backoff double precision[],
     error text,
@@ -62,6 +86,11 @@ create table tenure.job (
 create index job_fresh on tenure.job (queue, priority desc, created_at, id) where place = 0;
 create index job_late on tenure.job (queue, priority desc, created_at, id) where place = 1;
 create index job_scheduled on tenure.job (queue, run_at) where place = 2;
+-- The order within a tenant, by kind, for what waits behind its limit.
+create index job_parked on tenure.job (queue, limit_key, kind, priority desc, created_at, id)
+    where place = 3 and limit_key is not null;
+-- The order of a lane.
+create index job_lane on tenure.job (queue, ordering_key, id) where ordering_key is not null;
 -- Lists, counts and the oldest waiting job of a queue.
 create index job_queue on tenure.job (queue, id);
 
@@ -79,11 +108,17 @@ create table tenure.lease (
     left_count integer not null,
     -- Recovery met an error on it and went on with the others (L7).
     stuck boolean not null default false,
+    -- No heartbeat moves the expiry beyond: the timeout of its one job.
+    ends_at timestamptz,
+    -- Jobs an operator asked to cancel (L11): here, so that a heartbeat reads one row.
+    cancelling bigint[],
     owner text not null,
-    queue text not null,
+    queue text collate "C" not null,
     -- The jobs, in the order of the claim.
     units bigint[] not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+-- A list of a few hundred ids is not worth compressing.
+alter table tenure.lease alter column units set storage external;
 create index lease_expiry on tenure.lease (queue, expires_at) where not stuck;
 
 create table tenure.note (
@@ -94,29 +129,34 @@ create table tenure.note (
 
 create table tenure.finished (
     id bigint primary key,
-    token bigint not null,
+    -- The last claim, if there was one: a job can be cancelled before.
+    token bigint,
     created_at timestamptz not null,
     run_at timestamptz not null,
-    claimed_at timestamptz not null,
+    claimed_at timestamptz,
     finished_at timestamptz not null,
     last_beat_at timestamptz,
-    longest_gap_ms bigint not null,
+    longest_gap_ms bigint not null default 0,
     timeout_ms bigint,
-    beats integer not null,
+    beats integer not null default 0,
     priority integer not null,
     attempt integer not null,
     attempts_max integer not null,
-    queue text not null,
+    queue text collate "C" not null,
     kind text not null,
     payload text not null,
+    ordering_key text,
+    limit_key text,
     status text not null check (status in ('completed', 'failed')),
     reason text,
     -- The last claim: who held it, how it ended, and by which verb of the holder's.
-    owner text not null,
-    outcome text not null,
+    owner text,
+    outcome text,
     verb text,
     result text,
     error text,
+    -- Whether the error is that of the last claim, not of an earlier one.
+    own_error boolean not null default false,
     progress text,
     checkpoint text,
     backoff double precision[],
@@ -124,6 +164,68 @@ create table tenure.finished (
     attempts jsonb
 ) with (autovacuum_vacuum_insert_scale_factor = 0.2);
 create index finished_queue on tenure.finished (queue, status, id);
+create index finished_age on tenure.finished (queue, finished_at);
+
+create table tenure.receipt (
+    job bigint not null,
+    token bigint not null,
+    at timestamptz not null,
+    owner text not null,
+    -- The holder's verb and where it left the job, or why the lease is lost.
+    verb text,
+    status text not null,
+    lost text not null,
+    primary key (job, token)
+);
+create index receipt_age on tenure.receipt (at);
+
+create table tenure.dedup (
+    queue text collate "C" not null,
+    key text collate "C" not null,
+    job bigint not null,
+    until timestamptz not null,
+    -- SHA-256 of kind and canonical payload.
+    body bytea not null,
+    -- How the job ended, once it is no longer on record.
+    ended text,
+    primary key (queue, key)
+);
+create index dedup_age on tenure.dedup (until);
+create index dedup_job on tenure.dedup (job);
+
+create table tenure.tenant (
+    queue text collate "C" not null,
+    key text collate "C" not null,
+    running integer not null default 0,
+    rate_period bigint,
+    rate_spent integer not null default 0,
+    primary key (queue, key)
+) with (fillfactor = 50);
+
+create table tenure.lane (
+    queue text collate "C" not null,
+    key text collate "C" not null,
+    running bigint,
+    -- The failed job it stopped for.
+    blocked_by bigint,
+    primary key (queue, key)
+) with (fillfactor = 50);
+
+create table tenure.arrival (
+    id bigint generated always as identity primary key,
+    queue text collate "C" not null,
+    key text collate "C" not null,
+    lane boolean not null,
+    -- Not to be looked at before: a tenant's rate is spent until then.
+    at timestamptz not null
+);
+create index arrival_queue on tenure.arrival (queue, at);
+
+create table tenure.slack (
+    token bigint not null,
+    job bigint not null
+);
+create index slack_token on tenure.slack (token);
 
 create table tenure.event (
     id bigint generated always as identity primary key,

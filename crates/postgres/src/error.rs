@@ -2,6 +2,7 @@
 
 use deadpool_postgres::PoolError;
 use std::error::Error as _;
+use tenure_core::queue::{Conflict, JobId};
 use tenure_store::StoreError;
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
@@ -29,6 +30,15 @@ pub(crate) fn kind(error: &Error) -> Kind {
         Some("25006") => Kind::ReadOnly,
         _ => Kind::Other,
     }
+}
+
+/// The conflict of a dedup key, if that is what a statement met (Q7).
+pub(crate) fn conflict(error: &Error) -> Option<Conflict> {
+    let db = error.as_db_error().filter(|db| db.code().code() == "TE003")?;
+    let (index, id) = db.detail()?.split_once(' ')?;
+    // No job has the id 0: the conflict is with another job of the same call.
+    let id = id.parse().ok().filter(|id| *id > 0).map(JobId);
+    Some(Conflict { index: index.parse().ok()?, id })
 }
 
 /// The store's error for a failed statement; `writes` if it may have been committed before the connection broke.

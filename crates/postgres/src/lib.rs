@@ -16,10 +16,12 @@ mod listen;
 mod migrate;
 mod pool;
 mod queue;
+mod transaction;
 mod upkeep;
 mod value;
 
 pub use address::PostgresOptions;
+pub use transaction::{TransactionError, enqueue_in, finish_in, held_in};
 
 use cursor::Cursors;
 use pool::Database;

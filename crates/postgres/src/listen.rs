@@ -5,6 +5,7 @@
 
 use crate::address::PostgresOptions;
 use crate::pool::{listen_config, tls};
+use crate::queue::EVERY_QUEUE;
 use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::time::Duration;
@@ -100,6 +101,7 @@ where
     let driver = tokio::spawn(async move {
         while let Some(message) = poll_fn(|cx| connection.poll_message(cx)).await {
             match message {
+                Ok(AsyncMessage::Notification(note)) if note.payload() == EVERY_QUEUE => heard.ring_all(),
                 Ok(AsyncMessage::Notification(note)) => heard.ring(note.payload()),
                 Ok(_) => {}
                 Err(error) => return Err(error.to_string()),

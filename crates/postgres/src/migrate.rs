@@ -17,6 +17,9 @@ const FUNCTIONS: &[&str] = &[
     include_str!("../functions/queue/durably.sql"),
     include_str!("../functions/queue/epoch.sql"),
     include_str!("../functions/queue/attempt.sql"),
+    include_str!("../functions/queue/receipt.sql"),
+    include_str!("../functions/queue/dedup.sql"),
+    include_str!("../functions/queue/gates.sql"),
     include_str!("../functions/queue/recover.sql"),
     include_str!("../functions/queue/judge.sql"),
     include_str!("../functions/queue/next_change.sql"),
@@ -25,6 +28,10 @@ const FUNCTIONS: &[&str] = &[
     include_str!("../functions/queue/start.sql"),
     include_str!("../functions/queue/heartbeat.sql"),
     include_str!("../functions/queue/finish.sql"),
+    include_str!("../functions/queue/operate.sql"),
+    include_str!("../functions/queue/change.sql"),
+    include_str!("../functions/queue/json.sql"),
+    include_str!("../functions/queue/sql.sql"),
 ];
 
 /// The version this crate knows.

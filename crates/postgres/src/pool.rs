@@ -12,6 +12,7 @@ use rustls_pki_types::pem::PemObject;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tenure_core::queue::Conflict;
 use tenure_store::{Result, StoreError};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Config, NoTls, Row};
@@ -19,6 +20,9 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// A typed parameter.
 pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// Rows, unless a dedup key conflicts.
+pub(crate) type Answer = std::result::Result<Vec<Row>, Conflict>;
 
 /// How often a statement the server rolled back for its own reasons is tried again.
 const TRIES: u32 = 8;
@@ -66,15 +70,20 @@ impl Database {
 
     /// Asks for what changes nothing.
     pub(crate) async fn read(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
-        self.ask(sql, params, false).await
+        self.ask(sql, params, false).await?.map_err(|_| StoreError::broken("a read met a conflict"))
     }
 
     /// Asks for one transaction. A connection lost meanwhile leaves its outcome unknown.
     pub(crate) async fn write(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
+        self.ask(sql, params, true).await?.map_err(|_| StoreError::broken("a write met a conflict"))
+    }
+
+    /// Asks for one transaction that another body under a dedup key refuses (Q7).
+    pub(crate) async fn write_unless_conflict(&self, sql: &str, params: &[Param<'_>]) -> Result<Answer> {
         self.ask(sql, params, true).await
     }
 
-    async fn ask(&self, sql: &str, params: &[Param<'_>], writes: bool) -> Result<Vec<Row>> {
+    async fn ask(&self, sql: &str, params: &[Param<'_>], writes: bool) -> Result<Answer> {
         let sql = self.localized(sql);
         let mut tries = 0;
         loop {
@@ -83,7 +92,7 @@ impl Database {
             let wrapped = self.wrapped.load(Ordering::Relaxed);
             let asked = tokio::time::timeout(STATEMENT_MAX, once(&connection, &sql, params, wrapped)).await;
             let met = match asked {
-                Ok(Ok(rows)) => return Ok(rows),
+                Ok(Ok(rows)) => return Ok(Ok(rows)),
                 Ok(Err(met)) => met,
                 Err(_) => {
                     // The connection may still be in the middle of it: it is dropped, not returned.
@@ -91,6 +100,9 @@ impl Database {
                     return Err(error::timed_out(writes));
                 }
             };
+            if let Some(conflict) = error::conflict(&met) {
+                return Ok(Err(conflict));
+            }
             match error::kind(&met) {
                 Kind::TryAgain if tries < TRIES => {
                     drop(connection);

@@ -5,7 +5,7 @@ use crate::pool::Database;
 use crate::value::{at, get};
 use async_trait::async_trait;
 use tenure_core::Time;
-use tenure_core::queue::Recovered;
+use tenure_core::queue::{Pruned, Recovered};
 use tenure_store::{Result, StoreError, Upkeep};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -39,6 +39,14 @@ impl Upkeep for PostgresStore {
             self.signals.ring_all();
         }
         Ok(recovered)
+    }
+
+    async fn prune(&self, max: u32) -> Result<Pruned> {
+        let max = max as i32;
+        let sql = "select jobs, receipts, keys from tenure.prune($1)";
+        let row = first(self.database.write(sql, &[(&max, Type::INT4)]).await?)?;
+        let count = |column| get::<i32>(&row, column).map(|n| n as u32);
+        Ok(Pruned { jobs: count("jobs")?, receipts: count("receipts")?, keys: count("keys")? })
     }
 
     async fn epoch(&self) -> Result<u16> {

@@ -4,7 +4,9 @@ use serde_json::Value;
 use std::error::Error;
 use tenure_core::bounds::ATTEMPTS_KEPT;
 use tenure_core::lease::Pulse;
-use tenure_core::queue::{Attempt, Event, Job, JobId, Lease, Outcome, QueueInfo, Reason, Status, Verb, What};
+use tenure_core::queue::{
+    Attempt, Event, Job, JobId, LaneOnFailure, Lease, Outcome, QueueInfo, Rate, Reason, Settings, Status, Verb, What,
+};
 use tenure_core::retry::Backoff;
 use tenure_core::{LostReason, Time, Token};
 use tenure_store::{Result, StoreError};
@@ -101,6 +103,9 @@ pub(crate) fn job(row: &Row) -> Result<Job> {
         attempts_max: get::<i32>(row, "attempts_max")? as u32,
         backoff: get::<Option<Vec<f64>>>(row, "backoff")?.and_then(|parts| backoff(&parts)),
         timeout_ms: get::<Option<i64>>(row, "timeout_ms")?.map(|ms| ms as u64),
+        ordering_key: get(row, "ordering_key")?,
+        limit_key: get(row, "limit_key")?,
+        cancel_requested: get(row, "cancel_requested")?,
         status,
         reason: word(row, "reason", Reason::parse)?,
         result: get(row, "result")?,
@@ -138,6 +143,7 @@ pub(crate) fn queue(row: &Row) -> Result<QueueInfo> {
     Ok(QueueInfo {
         name: get(row, "name")?,
         created_at: at(row, "created_at")?,
+        settings: settings(row)?,
         counts: tenure_core::queue::Counts {
             queued: count("queued")?,
             running: count("running")?,
@@ -145,6 +151,23 @@ pub(crate) fn queue(row: &Row) -> Result<QueueInfo> {
             failed: count("failed")?,
         },
         oldest_queued_at: at_opt(row, "oldest_queued_at")?,
+    })
+}
+
+fn settings(row: &Row) -> Result<Settings> {
+    let limit = |column| get::<Option<i32>>(row, column).map(|max| max.map(|max| max as u32));
+    let rate = |max: Option<u32>, period: &str| -> Result<Option<Rate>> {
+        let period_ms = get::<Option<i64>>(row, period)?;
+        Ok(max.zip(period_ms).map(|(max, period_ms)| Rate { max, period_ms: period_ms as u64 }))
+    };
+    Ok(Settings {
+        paused: get(row, "paused")?,
+        max_running: limit("max_running")?,
+        max_running_per_key: limit("max_running_per_key")?,
+        lane_on_failure: word(row, "lane_on_failure", LaneOnFailure::parse)?.unwrap_or(LaneOnFailure::Continue),
+        retention_ms: get::<i64>(row, "retention_ms")? as u64,
+        rate_limit: rate(limit("rate_max")?, "rate_period_ms")?,
+        rate_limit_per_key: rate(limit("key_rate_max")?, "key_rate_period_ms")?,
     })
 }
 

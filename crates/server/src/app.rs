@@ -1,11 +1,10 @@
 //! What every route works with.
 
 use crate::refused::Refused;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::{Claim, Claims, Ending, Tenure};
-use tenure_wire::{Kind, Problem};
+use tenure_wire::{Kind, Problem, reply, request};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
@@ -19,6 +18,8 @@ pub struct Options {
     pub request_timeout: Duration,
     /// Connections served at once; more wait to be accepted.
     pub connections_max: usize,
+    /// How long a bulk action begins new steps; what is left then is told by a cursor.
+    pub bulk_time: Duration,
     /// How long requests under way may take once the server is asked to stop.
     pub grace: Duration,
 }
@@ -29,6 +30,8 @@ impl Default for Options {
             request_timeout: Duration::from_secs(30),
             // Below the 1,024 open files that a process may commonly have.
             connections_max: 900,
+            // With the last step still well within the time of a request.
+            bulk_time: Duration::from_secs(15),
             grace: Duration::from_secs(10),
         }
     }
@@ -62,6 +65,30 @@ impl App {
                 "the store did not answer in time: this may or may not have been carried out",
             )
             .into()),
+        }
+    }
+
+    /// Carries a bulk action out, step by step, as long as its time lasts.
+    pub(crate) async fn operate(&self, bulk: request::Bulk) -> Result<reply::Bulk, Refused> {
+        let request::Bulk { filter, action, mut before } = bulk;
+        let deadline = Instant::now() + self.options.bulk_time;
+        let mut total = tenure::Bulk::default();
+        let mut begun = false;
+        loop {
+            let step = match self.ask(self.tenure.operate_step(filter.clone(), action.clone(), before)).await {
+                Ok(step) => step,
+                // A refusal says that nothing was changed. Here something was: it is told, and whoever goes on at the
+                // cursor meets what went wrong.
+                Err(_) if begun => return Ok(reply::Bulk::new(total, before)),
+                Err(refused) => return Err(refused),
+            };
+            begun = true;
+            total.done += step.bulk.done;
+            total.passed_over += step.bulk.passed_over;
+            before = step.next;
+            if before.is_none() || Instant::now() >= deadline || *self.stopping.borrow() {
+                return Ok(reply::Bulk::new(total, before));
+            }
         }
     }
 
@@ -106,10 +133,4 @@ async fn claim_for(
             tracing::warn!(%error, "jobs claimed for a caller who hung up wait for their leases to run out");
         }
     }
-}
-
-/// A number in −1 … 1 that moves the wait of a retry; it need not be hard to guess.
-pub(crate) fn chance() -> f64 {
-    let bits = RandomState::new().hash_one(0u8) >> 11;
-    (bits as f64 / (1u64 << 53) as f64) * 2.0 - 1.0
 }

@@ -29,7 +29,9 @@ pub(crate) fn finished(mut openapi: OpenApi) -> String {
                 "field": { "type": "string" },
                 "limit": { "type": "string" },
                 "got": { "type": "string" },
-                "reason": { "type": "string", "description": "Of `lease_lost`: expired, superseded, finished, cancelled or unknown." }
+                "reason": { "type": "string", "description": "Of `lease_lost`: expired, superseded, finished, cancelled or unknown." },
+                "index": { "type": "integer", "description": "Of `dedup_conflict`: which job of the call." },
+                "id": { "type": ["string", "null"], "description": "Of `dedup_conflict`: the job that holds the key; null if it is another of the same call." }
             },
             "additionalProperties": true
         } }

@@ -36,7 +36,7 @@ impl From<Problem> for Refused {
             Kind::Malformed => StatusCode::BAD_REQUEST,
             Kind::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
             Kind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Kind::LeaseLost => StatusCode::CONFLICT,
+            Kind::LeaseLost | Kind::Conflict => StatusCode::CONFLICT,
             Kind::Absent => StatusCode::NOT_FOUND,
             Kind::Unavailable | Kind::UnknownOutcome | Kind::Denied => StatusCode::SERVICE_UNAVAILABLE,
             Kind::Full => StatusCode::INSUFFICIENT_STORAGE,

@@ -29,6 +29,11 @@ impl<const MAX: usize> Sent<MAX> {
         Body::parse(&self.0)
     }
 
+    /// The body, read as JSON; it may be left out.
+    pub(crate) fn optional_body(&self) -> Result<Body<'_>, Problem> {
+        Body::parse_optional(&self.0)
+    }
+
     /// Refuses a body that is longer than one of a single payload may be.
     pub(crate) fn single(&self) -> Result<(), Problem> {
         if self.0.len() > SINGLE { Err(too_large(SINGLE)) } else { Ok(()) }

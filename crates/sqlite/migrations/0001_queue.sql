@@ -15,9 +15,53 @@ CREATE TABLE meta (
 ) STRICT;
 INSERT INTO meta (only) VALUES (1);
 
+-- One row: the limit of the whole engine (Q8).
+CREATE TABLE engine (
+    only        INTEGER PRIMARY KEY CHECK (only = 1),
+    max_running INTEGER CHECK (max_running BETWEEN 1 AND 1000000)
+) STRICT;
+INSERT INTO engine (only) VALUES (1);
+
 CREATE TABLE queue (
     name       TEXT PRIMARY KEY NOT NULL,
-    created_at INTEGER NOT NULL
+    created_at INTEGER NOT NULL,
+    -- Jobs that run, counted in the transactions that move them (Q8).
+    running    INTEGER NOT NULL DEFAULT 0 CHECK (running >= 0),
+    paused     INTEGER NOT NULL DEFAULT 0 CHECK (paused IN (0, 1)),
+    max_running         INTEGER CHECK (max_running BETWEEN 1 AND 1000000),
+    max_running_per_key INTEGER CHECK (max_running_per_key BETWEEN 1 AND 1000000),
+    lane_on_failure TEXT NOT NULL DEFAULT 'continue' CHECK (lane_on_failure IN ('continue', 'block')),
+    retention_ms    INTEGER NOT NULL DEFAULT 604800000 CHECK (retention_ms >= 0),
+    -- Claims in each period, both or none; and how many were spent in which.
+    rate_max       INTEGER,
+    rate_period_ms INTEGER CHECK ((rate_max IS NULL) = (rate_period_ms IS NULL)),
+    rate_period    INTEGER NOT NULL DEFAULT 0,
+    rate_spent     INTEGER NOT NULL DEFAULT 0,
+    -- The same for each tenant.
+    key_rate_max       INTEGER,
+    key_rate_period_ms INTEGER CHECK ((key_rate_max IS NULL) = (key_rate_period_ms IS NULL))
+) STRICT, WITHOUT ROWID;
+
+-- Tenants that have something running, or that have spent some of their rate (Q8).
+CREATE TABLE tenant (
+    queue       TEXT NOT NULL,
+    key         TEXT NOT NULL,
+    running     INTEGER NOT NULL DEFAULT 0 CHECK (running >= 0),
+    rate_period INTEGER NOT NULL DEFAULT 0,
+    rate_spent  INTEGER NOT NULL DEFAULT 0,
+    -- When one of its jobs was last claimed.
+    claimed_at  INTEGER NOT NULL,
+    PRIMARY KEY (queue, key)
+) STRICT, WITHOUT ROWID;
+-- Those that only a rate keeps here, until its period is surely over.
+CREATE INDEX tenant_idle ON tenant (claimed_at) WHERE running = 0;
+
+-- Lanes that stopped, and the failed job they stopped for (Q9). Whose turn it is otherwise, the index job_turn knows.
+CREATE TABLE lane (
+    queue      TEXT NOT NULL,
+    key        TEXT NOT NULL,
+    blocked_by INTEGER NOT NULL,
+    PRIMARY KEY (queue, key)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE job (
@@ -25,8 +69,9 @@ CREATE TABLE job (
     queue          TEXT NOT NULL,
     kind           TEXT NOT NULL,
     priority       INTEGER NOT NULL,
-    -- 0 ready, 1 scheduled (run_at was in the future when it was put here), 2 running.
-    place          INTEGER NOT NULL CHECK (place BETWEEN 0 AND 2),
+    -- 0 ready, 1 scheduled (run_at was in the future when it was put here), 2 running, 3 parked (due, behind another
+    -- of its tenant and kind or behind the tenant's limit), 4 behind in its lane.
+    place          INTEGER NOT NULL CHECK (place BETWEEN 0 AND 4),
     created_at     INTEGER NOT NULL,
     run_at         INTEGER NOT NULL,
     attempt        INTEGER NOT NULL DEFAULT 0 CHECK (attempt >= 0),
@@ -37,6 +82,10 @@ CREATE TABLE job (
     backoff_max_ms     INTEGER,
     backoff_jitter     REAL,
     timeout_ms     INTEGER,
+    ordering_key   TEXT,
+    limit_key      TEXT,
+    -- An operator asked to cancel it while it ran (L11).
+    cancel_requested INTEGER NOT NULL DEFAULT 0,
     -- The token of the last claim, kept when the job is put back (L2).
     token          INTEGER CHECK (token IS NOT NULL OR place <> 2),
     -- What went wrong last.
@@ -45,12 +94,17 @@ CREATE TABLE job (
     attempts       TEXT,
     payload        TEXT NOT NULL
 ) STRICT;
--- The order of claims (Q2).
-CREATE INDEX job_ready ON job (queue, priority DESC, created_at, id) WHERE place = 0;
+-- The order of claims (Q2). Of a tenant and kind only the first stands here, and only while the tenant is below its
+-- limit; of a lane only the one whose turn it is. So neither slows the others down, however many wait (Q8, Q9).
+CREATE INDEX job_ready ON job (queue, priority DESC, created_at, id, limit_key) WHERE place = 0;
 CREATE INDEX job_scheduled ON job (queue, run_at) WHERE place = 1;
--- For the age of the oldest waiting job; the ready ones are found by job_ready.
-CREATE INDEX job_scheduled_age ON job (queue, created_at) WHERE place = 1;
--- Lists of one queue, newest first (an index ends with the id).
+-- The order of claims within a tenant and kind; and the one of them that is ready.
+CREATE INDEX job_parked ON job (queue, limit_key, kind, priority DESC, created_at, id) WHERE place = 3;
+CREATE UNIQUE INDEX job_shown ON job (queue, limit_key, kind) WHERE limit_key IS NOT NULL AND place = 0;
+-- The order of a lane; and the one of it that runs or may run. That it is one is what Q9 promises.
+CREATE INDEX job_lane ON job (queue, ordering_key, id) WHERE ordering_key IS NOT NULL;
+CREATE UNIQUE INDEX job_turn ON job (queue, ordering_key) WHERE ordering_key IS NOT NULL AND place <> 4;
+-- Lists of one queue, newest first, and the oldest that waits (an index ends with the id).
 CREATE INDEX job_queue ON job (queue);
 
 CREATE TABLE lease (
@@ -66,6 +120,12 @@ CREATE TABLE lease (
     lease_ms       INTEGER NOT NULL,
     granted_at     INTEGER NOT NULL,
     expires_at     INTEGER NOT NULL,
+    -- No heartbeat moves the expiry beyond: the timeout of its one job.
+    ends_at        INTEGER,
+    -- 1 when some of its jobs have a lane or a tenant.
+    keyed          INTEGER NOT NULL DEFAULT 0,
+    -- 1 when an operator asked to cancel some of its jobs, so that only then a heartbeat looks for them.
+    cancels        INTEGER NOT NULL DEFAULT 0,
     beats          INTEGER NOT NULL DEFAULT 0,
     last_beat_at   INTEGER,
     longest_gap_ms INTEGER NOT NULL DEFAULT 0,
@@ -82,7 +142,8 @@ CREATE TABLE note (
     checkpoint TEXT
 ) STRICT;
 
--- Jobs that ended. The last claim is spelled out in columns, earlier ones are in `attempts`.
+-- Jobs that ended. The claim that ended with the job is spelled out in columns, earlier ones are in `attempts`; a job
+-- that was cancelled while it waited has no such claim.
 CREATE TABLE finished (
     id             INTEGER PRIMARY KEY,
     queue          TEXT NOT NULL,
@@ -99,17 +160,21 @@ CREATE TABLE finished (
     backoff_max_ms     INTEGER,
     backoff_jitter     REAL,
     timeout_ms     INTEGER,
-    token          INTEGER NOT NULL,
-    owner          TEXT NOT NULL,
-    claimed_at     INTEGER NOT NULL,
+    ordering_key   TEXT,
+    limit_key      TEXT,
+    token          INTEGER,
+    owner          TEXT,
+    claimed_at     INTEGER,
     finished_at    INTEGER NOT NULL,
-    outcome        TEXT NOT NULL,
-    -- NULL when not the holder but recovery ended it.
+    outcome        TEXT,
+    -- NULL when not the holder but recovery or an operator ended it.
     verb           TEXT,
-    beats          INTEGER NOT NULL,
+    beats          INTEGER NOT NULL DEFAULT 0,
     last_beat_at   INTEGER,
-    longest_gap_ms INTEGER NOT NULL,
+    longest_gap_ms INTEGER NOT NULL DEFAULT 0,
     error          TEXT,
+    -- 1 when the error is of that claim, not of an earlier one.
+    error_is_last  INTEGER NOT NULL DEFAULT 0,
     result         TEXT,
     attempts       TEXT,
     payload        TEXT NOT NULL
@@ -117,6 +182,37 @@ CREATE TABLE finished (
 CREATE INDEX finished_queue_status ON finished (queue, status, id);
 -- Failures of all queues: few, and what people look for.
 CREATE INDEX finished_failed ON finished (status) WHERE status = 'failed';
+-- What is past its retention.
+CREATE INDEX finished_age ON finished (queue, finished_at);
+
+-- Endings that are no longer kept with their job, for the hour that L12 promises.
+CREATE TABLE receipt (
+    job    INTEGER NOT NULL,
+    token  INTEGER NOT NULL,
+    owner  TEXT NOT NULL,
+    -- The holder's verb and where it left the job; without a verb, why the lease is lost.
+    verb   TEXT,
+    status TEXT NOT NULL,
+    lost   TEXT NOT NULL,
+    at     INTEGER NOT NULL,
+    PRIMARY KEY (job, token)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX receipt_age ON receipt (at);
+
+-- The job that a key stands for (Q7).
+CREATE TABLE dedup (
+    queue TEXT NOT NULL,
+    key   TEXT NOT NULL,
+    job   INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    -- SHA-256 of the kind and the payload as a JSON value.
+    body  BLOB NOT NULL,
+    -- How the job ended, once it is no longer on record.
+    ended TEXT,
+    PRIMARY KEY (queue, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX dedup_age ON dedup (until);
+CREATE INDEX dedup_job ON dedup (job);
 
 -- What went otherwise than well (L8).
 CREATE TABLE event (
@@ -148,7 +244,8 @@ WITH shown AS (
            coalesce(l.granted_at, j.attempts ->> '$[#-1].ended_at', j.created_at) AS updated_at
     FROM job j LEFT JOIN lease l ON j.place = 2 AND l.token = j.token
     UNION ALL
-    SELECT f.id, f.status, f.priority, f.payload, f.run_at, NULL, NULL, f.created_at, f.claimed_at, f.finished_at
+    SELECT f.id, f.status, f.priority, f.payload, f.run_at, NULL, NULL, f.created_at,
+           coalesce(f.claimed_at, f.attempts ->> '$[#-1].claimed_at'), f.finished_at
     FROM finished f
 )
 SELECT id, status, priority, payload,

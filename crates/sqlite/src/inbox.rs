@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tenure_core::Time;
-use tenure_store::StoreError;
+use tenure_store::{Signals, StoreError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 /// Operations that may wait in each lane: far more than a group takes, few enough to hold in memory.
@@ -22,7 +22,37 @@ pub(crate) struct Step<'a> {
     pub(crate) conn: &'a Connection,
     /// Read after the transaction began (L5).
     pub(crate) now: Time,
-    rung: RefCell<Vec<String>>,
+    rung: RefCell<Rung>,
+}
+
+/// Whom to wake once an operation is committed.
+#[derive(Debug, Default)]
+pub(crate) struct Rung {
+    queues: Vec<String>,
+    all: bool,
+}
+
+impl Rung {
+    /// These too.
+    pub(crate) fn add(&mut self, other: Rung) {
+        self.all |= other.all;
+        other.queues.into_iter().for_each(|queue| self.queue(queue));
+    }
+
+    /// Wakes them.
+    pub(crate) fn ring(&self, signals: &Signals) {
+        if self.all {
+            signals.ring_all();
+        } else {
+            self.queues.iter().for_each(|queue| signals.ring(queue));
+        }
+    }
+
+    fn queue(&mut self, queue: impl AsRef<str> + Into<String>) {
+        if !self.queues.iter().any(|known| known == queue.as_ref()) {
+            self.queues.push(queue.into());
+        }
+    }
 }
 
 impl<'a> Step<'a> {
@@ -32,14 +62,16 @@ impl<'a> Step<'a> {
 
     /// Once this is committed, `queue` may have work.
     pub(crate) fn ring(&self, queue: &str) {
-        let mut rung = self.rung.borrow_mut();
-        if !rung.iter().any(|known| known == queue) {
-            rung.push(queue.to_owned());
-        }
+        self.rung.borrow_mut().queue(queue);
     }
 
-    /// The queues to ring.
-    pub(crate) fn rung(self) -> Vec<String> {
+    /// Once this is committed, any queue may have work.
+    pub(crate) fn ring_all(&self) {
+        self.rung.borrow_mut().all = true;
+    }
+
+    /// Whom to wake.
+    pub(crate) fn rung(self) -> Rung {
         self.rung.into_inner()
     }
 }

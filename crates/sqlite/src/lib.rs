@@ -13,6 +13,7 @@ mod address;
 mod connection;
 mod fault;
 mod identity;
+pub mod in_transaction;
 mod inbox;
 mod migrate;
 mod patience;
@@ -25,6 +26,8 @@ mod tests;
 mod writer;
 
 pub use address::{SqliteOptions, Synchronous};
+/// The SQLite driver (0.41), for callers who share a transaction with the queue: [`in_transaction`].
+pub use rusqlite;
 
 use address::Place;
 use async_trait::async_trait;
@@ -38,8 +41,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use tenure_core::Time;
 use tenure_core::queue::{
-    Beat, Beaten, Claim, Claims, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob, Page, QueueInfo,
-    Recovered, Start,
+    Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
+    Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status,
 };
 use tenure_store::{Clock, Fenced, QueueStore, Result, Signals, StoreError, Upkeep};
 use writer::Writer;
@@ -161,7 +164,7 @@ impl fmt::Debug for SqliteStore {
 
 #[async_trait]
 impl QueueStore for SqliteStore {
-    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<std::result::Result<Vec<Enqueued>, Conflict>> {
         self.write(jobs.len(), move |step| queue::enqueue::enqueue(step, &jobs)).await
     }
 
@@ -203,6 +206,27 @@ impl QueueStore for SqliteStore {
         self.read(move |step| queue::list::queues(step, after.as_deref(), limit)).await
     }
 
+    async fn change(&self, name: &str, change: Change) -> Result<QueueInfo> {
+        let name = name.to_owned();
+        self.write(1, move |step| queue::change::change(step, &name, &change)).await
+    }
+
+    async fn limit(&self) -> Result<Option<u32>> {
+        self.read(queue::change::limit).await
+    }
+
+    async fn set_limit(&self, max_running: Option<u32>) -> Result<()> {
+        self.write(1, move |step| queue::change::set_limit(step, max_running)).await
+    }
+
+    async fn operate(&self, operations: Vec<Operation>) -> Result<Vec<std::result::Result<Status, Refusal>>> {
+        self.write(operations.len(), move |step| queue::operate::operate(step, &operations)).await
+    }
+
+    async fn situation(&self, id: JobId) -> Result<Option<Situation>> {
+        self.read(move |step| queue::situation::situation(step, id)).await
+    }
+
     fn signals(&self) -> &Signals {
         &self.signals
     }
@@ -218,6 +242,10 @@ impl Upkeep for SqliteStore {
         self.write(leases_max as usize, move |step| queue::recover::recover(step, leases_max)).await
     }
 
+    async fn prune(&self, max: u32) -> Result<Pruned> {
+        self.write(max as usize, move |step| queue::prune::prune(step, max)).await
+    }
+
     async fn epoch(&self) -> Result<u16> {
         self.read(|step| Ok(step.conn.prepare_cached(sql::EPOCH)?.query_row([], |row| row.get(0))?)).await
     }
@@ -228,7 +256,7 @@ impl Upkeep for SqliteStore {
             let mut rows = raise.query([])?;
             Ok(rows.next()?.map(|row| row.get(0)).transpose()?)
         });
-        raised.await?.ok_or_else(|| StoreError::broken("the last epoch is in use; no later token can be drawn"))
+        raised.await?.ok_or_else(StoreError::epochs_spent)
     }
 
     async fn describe(&self) -> Result<String> {

@@ -33,6 +33,17 @@ pub(crate) fn migrate(conn: &mut Connection, now: Time) -> Done<()> {
     Ok(tx.commit()?)
 }
 
+/// Refuses a file that this program has not brought up to date.
+pub(crate) fn check(conn: &Connection) -> Done<()> {
+    match applied(conn)? {
+        KNOWN => Ok(()),
+        0 => Err(Fault::broken("there is no work queue in this file yet: open it with SqliteStore::open first")),
+        found => {
+            Err(Fault::broken(format!("its layout is {found}, and {KNOWN} is needed: open it with SqliteStore first")))
+        }
+    }
+}
+
 /// The last step that was applied, if this program knows it.
 fn applied(conn: &Connection) -> Done<i64> {
     let begun: bool = conn.query_row(sql::SCHEMA_EXISTS, [], |row| row.get(0))?;

@@ -50,7 +50,7 @@ async fn one_failed_operation_of_a_group_is_undone_alone() {
         let store = Arc::clone(&store);
         tokio::spawn(async move {
             let work = move |step: &crate::Step<'_>| {
-                let done = crate::queue::enqueue::enqueue(step, &[job()])?;
+                let done = crate::queue::enqueue::enqueue(step, &[job()])?.unwrap();
                 assert!(!panics, "on purpose");
                 if fails { Err(Fault::broken("on purpose")) } else { Ok(done[0].id) }
             };
@@ -88,20 +88,20 @@ async fn room(store: &SqliteStore, pages: i64) {
 #[tokio::test(flavor = "multi_thread")]
 async fn c11_a_full_disk_refuses_and_recovers_by_itself() {
     let (_dir, store) = in_a_file().await;
-    let first = store.enqueue(vec![job(); 10]).await.unwrap();
+    let first = store.enqueue(vec![job(); 10]).await.unwrap().unwrap();
     room(&store, 0).await;
     let error = store.enqueue(vec![job(); 5_000]).await.unwrap_err();
     assert!(matches!(error, StoreError::Full { .. }), "{error}");
     assert_eq!(store.queue("q").await.unwrap().unwrap().counts.queued, 10);
     room(&store, 100_000).await;
-    let next = store.enqueue(vec![job()]).await.unwrap();
+    let next = store.enqueue(vec![job()]).await.unwrap().unwrap();
     assert_eq!(next[0].id.0, first[9].id.0 + 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn c11_a_heartbeat_is_kept_beside_jobs_that_find_the_disk_full() {
     let (_dir, store) = in_a_file().await;
-    store.enqueue(vec![job(); 10]).await.unwrap();
+    store.enqueue(vec![job(); 10]).await.unwrap().unwrap();
     let held_job = store.claim(Claim::new("q", "a")).await.unwrap().jobs.remove(0);
     room(&store, 0).await;
     let (go_on, held) = hold(&store).await;
@@ -130,6 +130,6 @@ async fn what_nobody_waits_for_any_more_is_not_done() {
     assert!(gone.await.unwrap_err().is_cancelled());
     drop(go_on);
     held.await.unwrap();
-    store.enqueue(vec![job()]).await.unwrap();
+    store.enqueue(vec![job()]).await.unwrap().unwrap();
     assert_eq!(store.queue("q").await.unwrap().unwrap().counts.queued, 1);
 }

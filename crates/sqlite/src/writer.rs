@@ -11,7 +11,7 @@
 use crate::connection;
 use crate::fault::{Done, Fault};
 use crate::identity::Identity;
-use crate::inbox::{Attended, Errand, Inbox, Step};
+use crate::inbox::{Attended, Errand, Inbox, Rung, Step};
 use crate::savepoint::execute;
 use rusqlite::Connection;
 use std::sync::Arc;
@@ -84,9 +84,9 @@ impl Writer {
         }
     }
 
-    fn answer(&self, group: impl IntoIterator<Item = Box<dyn Errand>>, outcome: Done<Vec<String>>) {
+    fn answer(&self, group: impl IntoIterator<Item = Box<dyn Errand>>, outcome: Done<Rung>) {
         // Rung before the answers, so that a caller who was answered knows that the waiters were woken.
-        let outcome = outcome.map(|rung| rung.iter().for_each(|queue| self.signals.ring(queue)));
+        let outcome = outcome.map(|rung| rung.ring(&self.signals));
         group.into_iter().for_each(|errand| errand.answer(outcome.clone()));
     }
 
@@ -105,8 +105,8 @@ impl Writer {
         group.extend(late.into_iter().filter(|errand| !errand.abandoned()));
     }
 
-    /// Runs a group in the transaction that was begun, and commits it; the queues that have new work.
-    fn commit(&mut self, group: &mut [Box<dyn Errand>]) -> Done<Vec<String>> {
+    /// Runs a group in the transaction that was begun, and commits it; whom to wake.
+    fn commit(&mut self, group: &mut [Box<dyn Errand>]) -> Done<Rung> {
         let done = self.run_all(group).and_then(|rung| {
             execute(&self.conn, "COMMIT").map_err(Fault::at_commit)?;
             Ok(rung)
@@ -120,9 +120,9 @@ impl Writer {
         Ok(rung)
     }
 
-    fn run_all(&self, group: &mut [Box<dyn Errand>]) -> Done<Vec<String>> {
+    fn run_all(&self, group: &mut [Box<dyn Errand>]) -> Done<Rung> {
         let alone = group.len() == 1;
-        let mut rung = Vec::new();
+        let mut rung = Rung::default();
         for errand in group {
             // Alone, the transaction is savepoint enough.
             if !alone {
@@ -130,7 +130,7 @@ impl Writer {
             }
             let step = Step::new(&self.conn, self.clock.now());
             match errand.run(&step) {
-                Ok(()) => rung.extend(step.rung()),
+                Ok(()) => rung.add(step.rung()),
                 // SQLite has rolled everything back by itself, the operations before this one too.
                 Err(fault) if alone || self.conn.is_autocommit() => return Err(fault),
                 Err(_) => execute(&self.conn, "ROLLBACK TO operation")?,

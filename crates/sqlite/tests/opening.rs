@@ -240,7 +240,7 @@ async fn c13_the_wal_shrinks_once_a_long_reader_lets_go() {
     reader.execute_batch("BEGIN; SELECT count(*) FROM job").unwrap();
     let big = NewJob::new("q", "kind", format!("\"{}\"", "x".repeat(1 << 20)));
     for _ in 0..8 {
-        store.enqueue(vec![big.clone(); 10]).await.unwrap();
+        store.enqueue(vec![big.clone(); 10]).await.unwrap().unwrap();
     }
     let wal = || fs::metadata(format!("{}-wal", file.path().display())).unwrap().len();
     assert!(wal() > 80 << 20, "the reader should have held {} bytes", wal());
@@ -266,7 +266,7 @@ async fn q11_the_queue_can_be_read_in_the_words_of_its_document() {
     ];
     store.finish(endings).await.unwrap();
     let early = NewJob::new("q", "kind", "[]").priority(-1).run_at(tenure_core::Time(-1));
-    store.enqueue(vec![early]).await.unwrap();
+    store.enqueue(vec![early]).await.unwrap().unwrap();
 
     let raw = Connection::open(file.path()).unwrap();
     let mut select = raw.prepare("SELECT * FROM work_queue ORDER BY id").unwrap();

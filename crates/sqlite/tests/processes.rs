@@ -81,6 +81,7 @@ async fn c14_what_a_killed_process_was_answered_is_kept() {
                 .enqueue(vec![NewJob::new("q", "kind", "{}"); 7])
                 .await
                 .unwrap()
+                .unwrap()
                 .iter()
                 .map(|job| job.id)
                 .collect();

@@ -15,8 +15,8 @@ mod wake;
 
 use async_trait::async_trait;
 use tenure_core::queue::{
-    Beat, Beaten, Claim, Claims, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob, Page, QueueInfo,
-    Recovered, Start,
+    Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
+    Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status,
 };
 use tenure_core::{LostReason, Time};
 
@@ -39,8 +39,9 @@ impl<S: QueueStore + Upkeep> Store for S {}
 /// The work queue.
 #[async_trait]
 pub trait QueueStore: Send + Sync + 'static {
-    /// Adds jobs, all or none, in this order.
-    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>>;
+    /// Adds jobs, all or none, in this order. A job whose dedup key is remembered is answered with the job it stands
+    /// for; another body under that key refuses the whole call (Q7).
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<std::result::Result<Vec<Enqueued>, Conflict>>;
 
     /// Takes jobs that are due (Q2), after returning those whose lease ran out in these queues (L7). Never answers
     /// "empty" from a cursor or hint.
@@ -70,6 +71,21 @@ pub trait QueueStore: Send + Sync + 'static {
     /// Queues by name, from after `after`.
     async fn queues(&self, after: Option<&str>, limit: u32) -> Result<Page<QueueInfo>>;
 
+    /// Changes a queue's settings; a queue that is not there yet is created. Binds claims that begin after it (Q8).
+    async fn change(&self, name: &str, change: Change) -> Result<QueueInfo>;
+
+    /// The engine's W (Q8).
+    async fn limit(&self) -> Result<Option<u32>>;
+
+    /// Sets the engine's W.
+    async fn set_limit(&self, max_running: Option<u32>) -> Result<()>;
+
+    /// Carries out operator actions (L9, L11), each answered on its own, in this order.
+    async fn operate(&self, operations: Vec<Operation>) -> Result<Vec<std::result::Result<Status, Refusal>>>;
+
+    /// What bears on whether a job can run, in one or two cheap reads.
+    async fn situation(&self, id: JobId) -> Result<Option<Situation>>;
+
     /// Hints that work may have become claimable. With all of them dropped the system is slower, not wrong.
     fn signals(&self) -> &Signals;
 }
@@ -83,6 +99,9 @@ pub trait Upkeep: Send + Sync + 'static {
     /// Returns the work of leases that ran out, at most `leases_max` of them (L7). Skips what another is busy with,
     /// and a unit that cannot be returned never stops the others.
     async fn recover(&self, leases_max: u32) -> Result<Recovered>;
+
+    /// Removes what is no longer kept, at most `max` of each kind (I19).
+    async fn prune(&self, max: u32) -> Result<Pruned>;
 
     /// The epoch of the tokens drawn from now on (L2).
     async fn epoch(&self) -> Result<u16>;

@@ -27,7 +27,9 @@ impl Signals {
 
     /// Any queue may have work.
     pub fn ring_all(&self) {
-        let _ = self.0.send(None);
+        if self.waited_for() {
+            let _ = self.0.send(None);
+        }
     }
 
     /// Whether anyone listens; a backend need not look for changes while nobody does.

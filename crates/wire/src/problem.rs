@@ -1,8 +1,8 @@
 //! Why a request was not carried out, for every surface.
 
 use serde_json::{Map, Value, json};
-use tenure::Error;
 use tenure::bounds::{Code, Invalid};
+use tenure::{Conflict, Error, Refusal};
 
 /// What the caller can do about it; a surface has its own number for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub enum Kind {
     TooLarge,
     /// The lease is not held.
     LeaseLost,
+    /// It does not fit what is on record.
+    Conflict,
     /// What it names is not on record.
     Absent,
     /// The store did not answer; nothing was changed.
@@ -98,6 +100,28 @@ impl From<Invalid> for Problem {
     }
 }
 
+impl From<Conflict> for Problem {
+    fn from(Conflict { index, id }: Conflict) -> Problem {
+        let holder = id.map_or_else(|| "another job of this call".to_owned(), |id| format!("job {id}"));
+        let message = format!(
+            "the key of job {index} of this call belongs to {holder}, which has another kind or payload: nothing was \
+             enqueued; use another key, or send the same job"
+        );
+        let problem = Problem::new(Kind::Conflict, "dedup_conflict", message);
+        problem.fact("index", index).fact("id", id.map(|id| id.to_string()))
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Problem {
+        let kind = match refusal {
+            Refusal::Absent => Kind::Absent,
+            Refusal::Terminal | Refusal::NotTerminal => Kind::Conflict,
+        };
+        Problem::new(kind, refusal.as_str(), refusal.sentence())
+    }
+}
+
 impl From<Error> for Problem {
     fn from(error: Error) -> Problem {
         match error {
@@ -106,6 +130,8 @@ impl From<Error> for Problem {
                 let problem = Problem::new(Kind::LeaseLost, "lease_lost", format!("lease lost: {}", reason.sentence()));
                 problem.fact("reason", reason.as_str())
             }
+            Error::Conflict(conflict) => conflict.into(),
+            Error::Refused(refusal) => refusal.into(),
             other => {
                 let (kind, message) = match other.code() {
                     "unavailable" => (Kind::Unavailable, "the store does not answer; nothing was changed, try again"),

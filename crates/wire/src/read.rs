@@ -27,6 +27,12 @@ const GOT_CHARS: usize = 80;
 pub struct Body<'a>(Node<'a>);
 
 impl<'a> Body<'a> {
+    /// Like [`parse`](Body::parse), but nothing at all is an empty object: for requests without a field that must be
+    /// sent.
+    pub fn parse_optional(bytes: &'a [u8]) -> Result<Body<'a>, Problem> {
+        Body::parse(if bytes.trim_ascii().is_empty() { b"{}" } else { bytes })
+    }
+
     /// Refuses what is empty, not UTF-8, too deep or not JSON.
     pub fn parse(bytes: &'a [u8]) -> Result<Body<'a>, Problem> {
         let malformed = |code, message: String| Problem::new(Kind::Malformed, code, message).fact("field", "body");
@@ -214,12 +220,15 @@ impl<'a> Fields<'a> {
     pub fn object(self, shape: &'static Shape) -> Result<Object<'a>, Problem> {
         let Fields { place, entries } = self;
         let mut values = Vec::with_capacity(entries.len());
+        let mut unset = Vec::new();
         for (key, node) in entries {
             let place = inside(&place, &key);
             let field = shape.field(&key).ok_or_else(|| unknown_field(&place, &key, shape))?;
-            // Null in an optional field is not sent; in a required one it is missing.
+            // Null in an optional field is not sent, unless it unsets something; in a required one it is missing.
             if !node.is_null() {
                 values.push((field.name, Value::read(field, node, &place)?));
+            } else if field.unsets {
+                unset.push(field.name);
             }
         }
         let sent = |field: &&Field| values.iter().any(|(name, _)| *name == field.name);
@@ -228,7 +237,7 @@ impl<'a> Fields<'a> {
             let message = format!("`{place}` is missing: {}", missing.about);
             return Err(Problem::invalid("missing_field", &place, "must be sent", "nothing", message));
         }
-        Ok(Object { place, values })
+        Ok(Object { place, values, unset })
     }
 }
 
@@ -237,6 +246,8 @@ impl<'a> Fields<'a> {
 pub struct Object<'a> {
     place: String,
     values: Vec<(&'static str, Value<'a>)>,
+    /// Fields sent as `null` to unset something.
+    unset: Vec<&'static str>,
 }
 
 #[derive(Debug)]
@@ -257,6 +268,9 @@ impl<'a> Value<'a> {
         Ok(match field.holds {
             Holds::Text => Value::Text(node.string(place)?),
             Holds::Int(min, max) => Value::Int(node.int(place, min, max)?),
+            // The library's own refusal of 0 says what to do instead.
+            Holds::Running if node.text() == "0" => Value::Int(0),
+            Holds::Running => Value::Int(node.int(place, 1, bounds::RUNNING_MAX as i64)?),
             Holds::Number => Value::Number(node.number(place)?),
             Holds::Bool => Value::Bool(node.boolean(place)?),
             Holds::Time => Value::Time(node.time(place)?),
@@ -296,6 +310,11 @@ impl<'a> Object<'a> {
     #[must_use]
     pub fn holds(&self, name: &str) -> bool {
         self.values.iter().any(|(key, _)| *key == name)
+    }
+
+    /// What a field sets: `None` if it was not sent, `Some(None)` if it was sent as `null`.
+    pub fn set<T>(&mut self, name: &str, take: impl FnOnce(&mut Self, &str) -> Option<T>) -> Option<Option<T>> {
+        if self.unset.contains(&name) { Some(None) } else { take(self, name).map(Some) }
     }
 
     take! {

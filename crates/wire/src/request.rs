@@ -6,8 +6,12 @@
 use crate::problem::{Kind, Problem};
 use crate::read::{Body, Fields, Object};
 use crate::shape::{self, Shape};
+use crate::text;
 use std::time::Duration;
-use tenure::{Act, Backoff, Beat, Claim, Ending, JobId, NewJob, Retry, Token};
+use tenure::{
+    Act, Action, Backoff, Beat, Change, Claim, Ending, Filter, JobId, LaneOnFailure, NewJob, Rate, Retry, Status,
+    Token, bounds,
+};
 
 /// The job that an id names. An id that is not one of ours is simply not on record: it reads as a number that no
 /// store draws, so that it gets the same answer as any other absent job.
@@ -51,6 +55,18 @@ fn job(object: &mut Object<'_>, mut job: NewJob) -> NewJob {
     }
     if let Some(timeout_ms) = object.int("timeout_ms") {
         job.timeout_ms = Some(narrowed(timeout_ms));
+    }
+    if let Some(key) = object.text("key") {
+        job.key = Some(key);
+    }
+    if let Some(key_window_ms) = object.int("key_window_ms") {
+        job.key_window_ms = Some(narrowed(key_window_ms));
+    }
+    if let Some(ordering_key) = object.text("ordering_key") {
+        job.ordering_key = Some(ordering_key);
+    }
+    if let Some(limit_key) = object.text("limit_key") {
+        job.limit_key = Some(limit_key);
     }
     if let Some(mut sent) = object.object("backoff") {
         let default = job.backoff.unwrap_or_default();
@@ -110,24 +126,24 @@ fn beat(object: &mut Object<'_>, job: JobId) -> Beat {
     beat
 }
 
-/// Reads an ending of `job` by `verb`, one of [`VERBS`](shape::VERBS). `chance` in −1 … 1 moves the wait of a retry.
-pub fn ending(body: Body<'_>, job: JobId, verb: &str, chance: f64) -> Result<Ending, Problem> {
+/// Reads an ending of `job` by `verb`, one of [`VERBS`](shape::VERBS). A retry that does not say when is `by_policy`.
+pub fn ending(body: Body<'_>, job: JobId, verb: &str, by_policy: Retry) -> Result<Ending, Problem> {
     let shape = match verb {
         "complete" => &shape::COMPLETE,
         "fail" => &shape::FAIL,
         "snooze" => &shape::SNOOZE,
         _ => &shape::RELEASE,
     };
-    ending_of(&mut body.object(shape)?, job, verb, chance)
+    ending_of(&mut body.object(shape)?, job, verb, by_policy)
 }
 
-/// Reads many endings, each with its id as it was sent. `chance` is drawn for each.
-pub fn endings(body: Body<'_>, chance: impl Fn() -> f64) -> Result<Vec<(String, Ending)>, Problem> {
+/// Reads many endings, each with its id as it was sent. A retry `by_policy` is drawn for each.
+pub fn endings(body: Body<'_>, by_policy: impl Fn() -> Retry) -> Result<Vec<(String, Ending)>, Problem> {
     let objects = body.object(&shape::ENDINGS)?.list("endings", shape_by_verb)?;
     let read = |mut object: Object<'_>| {
         let id = object.text("id").unwrap_or_default();
         let verb = object.text("verb").unwrap_or_default();
-        let ending = ending_of(&mut object, job_id(&id), &verb, chance())?;
+        let ending = ending_of(&mut object, job_id(&id), &verb, by_policy())?;
         Ok((id, ending))
     };
     objects.into_iter().map(read).collect()
@@ -144,7 +160,7 @@ fn shape_by_verb(fields: &Fields<'_>) -> &'static Shape {
     }
 }
 
-fn ending_of(object: &mut Object<'_>, job: JobId, verb: &str, chance: f64) -> Result<Ending, Problem> {
+fn ending_of(object: &mut Object<'_>, job: JobId, verb: &str, by_policy: Retry) -> Result<Ending, Problem> {
     let (owner, token) = holder(object);
     let act = match verb {
         "complete" => Act::Complete { result: object.json("result").map(str::to_owned) },
@@ -154,7 +170,7 @@ fn ending_of(object: &mut Object<'_>, job: JobId, verb: &str, chance: f64) -> Re
                 (Some(false), Some(delay_ms)) => return Err(contradicting(&object.place("retry_in_ms"), delay_ms)),
                 (Some(false), None) => Retry::Never,
                 (_, Some(delay_ms)) => Retry::In { delay_ms },
-                (_, None) => Retry::Policy { chance },
+                (_, None) => by_policy,
             };
             Act::Fail { error, retry }
         }
@@ -162,6 +178,105 @@ fn ending_of(object: &mut Object<'_>, job: JobId, verb: &str, chance: f64) -> Re
         _ => Act::Release,
     };
     Ok(Ending { job, owner, token, act })
+}
+
+/// Reads why a job is cancelled, and whether by force.
+pub fn cancel(body: Body<'_>) -> Result<(Option<String>, bool), Problem> {
+    Ok(why_and_how(&mut body.object(&shape::CANCEL)?))
+}
+
+fn why_and_how(object: &mut Object<'_>) -> (Option<String>, bool) {
+    (object.text("reason"), object.boolean("force").unwrap_or(false))
+}
+
+/// Reads a retry, which says nothing.
+pub fn retry(body: Body<'_>) -> Result<(), Problem> {
+    body.object(&shape::RETRY_JOB).map(drop)
+}
+
+/// An action on every job that matches.
+#[derive(Debug)]
+pub struct Bulk {
+    /// Which jobs.
+    pub filter: Filter,
+    /// What to do with them.
+    pub action: Action,
+    /// Where an earlier answer said that it goes on.
+    pub before: Option<JobId>,
+}
+
+/// Reads a cancel of every job that matches.
+pub fn cancel_all(body: Body<'_>) -> Result<Bulk, Problem> {
+    let mut object = body.object(&shape::CANCEL_ALL)?;
+    let (reason, force) = why_and_how(&mut object);
+    let action = Action::Cancel { reason, force };
+    Ok(Bulk { filter: filter(&mut object)?, action, before: cursor(&mut object)? })
+}
+
+/// Reads a retry of every job that matches: of the failed ones, unless it says otherwise.
+pub fn retry_all(body: Body<'_>) -> Result<Bulk, Problem> {
+    let mut object = body.object(&shape::RETRY_ALL)?;
+    let mut filter = filter(&mut object)?;
+    filter.status.get_or_insert(Status::Failed);
+    Ok(Bulk { filter, action: Action::Retry, before: cursor(&mut object)? })
+}
+
+/// The jobs of a bulk action. One that names nothing would be all of them: more likely a mistake than a wish.
+fn filter(object: &mut Object<'_>) -> Result<Filter, Problem> {
+    let read = |mut sent: Object<'_>| Filter {
+        queue: sent.text("queue"),
+        status: sent.text("status").as_deref().and_then(Status::parse),
+        kind: sent.text("kind"),
+    };
+    let filter = object.object("filter").map(read).unwrap_or_default();
+    if filter == Filter::default() {
+        let limit = "at least one of queue, status, kind";
+        let message = format!("`filter` must name {limit}: without any it would match every job");
+        return Err(Problem::invalid("out_of_bounds", "filter", limit, "none of them", message));
+    }
+    for (field, name) in [("queue", &filter.queue), ("kind", &filter.kind)] {
+        let checked = name.as_deref().map_or(Ok(()), |name| bounds::name(field, name));
+        checked.map_err(|refused| refused.within("filter"))?;
+    }
+    Ok(filter)
+}
+
+fn cursor(object: &mut Object<'_>) -> Result<Option<JobId>, Problem> {
+    let Some(cursor) = object.text("cursor") else { return Ok(None) };
+    let limit = "the next_cursor of an earlier answer";
+    let got = text::cut(&cursor, 80);
+    let refused =
+        |()| Problem::invalid("out_of_bounds", "cursor", limit, &got, format!("`cursor` must be {limit}; got {got}"));
+    cursor.parse().map(Some).map_err(refused)
+}
+
+/// Reads a change of a queue's settings: only of what was sent, and `null` sets it back to its default.
+pub fn change(body: Body<'_>) -> Result<Change, Problem> {
+    let mut object = body.object(&shape::QUEUE_CHANGE)?;
+    Ok(Change {
+        paused: object.set("paused", Object::boolean).map(|paused| paused.unwrap_or(false)),
+        max_running: object.set("max_running", running),
+        max_running_per_key: object.set("max_running_per_key", running),
+        lane_on_failure: object
+            .set("lane_on_failure", |object, name| object.text(name).as_deref().and_then(LaneOnFailure::parse)),
+        retention_ms: object.set("retention_ms", |object, name| object.int(name).map(narrowed)),
+        rate_limit: object.set("rate_limit", rate),
+        rate_limit_per_key: object.set("rate_limit_per_key", rate),
+    })
+}
+
+/// Reads a change of the engine's limits: the outer `None` leaves it as it is, the inner one is no limit.
+pub fn limits(body: Body<'_>) -> Result<Option<Option<u32>>, Problem> {
+    Ok(body.object(&shape::LIMITS_CHANGE)?.set("max_running", running))
+}
+
+fn running(object: &mut Object<'_>, name: &str) -> Option<u32> {
+    object.int(name).map(narrowed)
+}
+
+fn rate(object: &mut Object<'_>, name: &str) -> Option<Rate> {
+    let mut sent = object.object(name)?;
+    Some(Rate { max: sent.int("max").map_or(0, narrowed), period_ms: sent.int("period_ms").map_or(0, narrowed) })
 }
 
 fn holder(object: &mut Object<'_>) -> (String, Token) {

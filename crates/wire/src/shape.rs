@@ -2,6 +2,7 @@
 //!
 //! Only fields that work are here; any other is refused by name.
 
+use serde_json::Value;
 use tenure::bounds;
 use utoipa::openapi::schema::{
     AdditionalProperties, AnyOfBuilder, ArrayBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, SchemaType,
@@ -27,6 +28,8 @@ pub struct Field {
     pub holds: Holds,
     /// Whether it must be sent.
     pub required: bool,
+    /// Whether `null` sets it back to its default, rather than being the same as not sent.
+    pub unsets: bool,
     /// What it means.
     pub about: &'static str,
 }
@@ -38,6 +41,8 @@ pub enum Holds {
     Text,
     /// A whole number in these bounds.
     Int(i64, i64),
+    /// A limit on running jobs: a whole number from 1.
+    Running,
     /// Any number.
     Number,
     /// `true` or `false`.
@@ -57,11 +62,15 @@ pub enum Holds {
 }
 
 const fn required(name: &'static str, holds: Holds, about: &'static str) -> Field {
-    Field { name, holds, required: true, about }
+    Field { name, holds, required: true, unsets: false, about }
 }
 
 const fn optional(name: &'static str, holds: Holds, about: &'static str) -> Field {
-    Field { name, holds, required: false, about }
+    Field { name, holds, required: false, unsets: false, about }
+}
+
+const fn setting(name: &'static str, holds: Holds, about: &'static str) -> Field {
+    Field { name, holds, required: false, unsets: true, about }
 }
 
 /// Milliseconds of a span that may be nothing.
@@ -90,6 +99,19 @@ const ATTEMPTS: Field =
     optional("attempts_max", Holds::Int(1, bounds::ATTEMPTS_MAX as i64), "Attempts it may have; default 5.");
 const TIMEOUT: Field =
     optional("timeout_ms", Holds::Int(1, bounds::SPAN_MS_MAX as i64), "How long one attempt may take.");
+const KEY: Field = optional(
+    "key",
+    Holds::Text,
+    "The same key and body (kind and payload) in this queue is the same job; another body is refused.",
+);
+const KEY_WINDOW: Field = optional(
+    "key_window_ms",
+    Holds::Int(1, bounds::SPAN_MS_MAX as i64),
+    "How long the key is remembered, and at least until the job has ended; default 1 day.",
+);
+const ORDERING_KEY: Field =
+    optional("ordering_key", Holds::Text, "Jobs of one such key run one at a time, in the order of their ids.");
+const LIMIT_KEY: Field = optional("limit_key", Holds::Text, "The tenant whose limit it counts against.");
 const OWN_BACKOFF: Field = optional("backoff", Holds::Object(&BACKOFF), "Its own backoff.");
 
 /// A job's own backoff.
@@ -106,13 +128,37 @@ pub static BACKOFF: Shape = Shape {
 /// A job to enqueue.
 pub static JOB: Shape = Shape {
     name: "NewJob",
-    fields: &[required("kind", Holds::Text, KIND), PAYLOAD, PRIORITY, RUN_AT, ATTEMPTS, TIMEOUT, OWN_BACKOFF],
+    fields: &[
+        required("kind", Holds::Text, KIND),
+        PAYLOAD,
+        PRIORITY,
+        RUN_AT,
+        KEY,
+        KEY_WINDOW,
+        ORDERING_KEY,
+        LIMIT_KEY,
+        ATTEMPTS,
+        TIMEOUT,
+        OWN_BACKOFF,
+    ],
 };
 
 /// A job in a file, where the command line may have said its kind.
 pub static JOB_LINE: Shape = Shape {
     name: "JobLine",
-    fields: &[optional("kind", Holds::Text, KIND), PAYLOAD, PRIORITY, RUN_AT, ATTEMPTS, TIMEOUT, OWN_BACKOFF],
+    fields: &[
+        optional("kind", Holds::Text, KIND),
+        PAYLOAD,
+        PRIORITY,
+        RUN_AT,
+        KEY,
+        KEY_WINDOW,
+        ORDERING_KEY,
+        LIMIT_KEY,
+        ATTEMPTS,
+        TIMEOUT,
+        OWN_BACKOFF,
+    ],
 };
 
 /// Jobs to enqueue, all or none.
@@ -210,6 +256,73 @@ pub static ENDINGS: Shape = Shape {
     )],
 };
 
+const REASON: Field = optional("reason", Holds::Text, "Why; kept with the event.");
+const FORCE: Field = optional("force", Holds::Bool, "End running jobs now, whatever their holders do; default false.");
+const FILTER_FIELD: Field = required("filter", Holds::Object(&FILTER), "Which jobs; at least one of its fields.");
+const CURSOR: Field = optional("cursor", Holds::Text, "The `next_cursor` of an earlier answer to the same request.");
+
+/// An operator ends a job.
+pub static CANCEL: Shape = Shape { name: "Cancel", fields: &[REASON, FORCE] };
+/// An operator puts a finished job back.
+pub static RETRY_JOB: Shape = Shape { name: "RetryJob", fields: &[] };
+
+/// Which jobs a bulk action is carried out on.
+pub static FILTER: Shape = Shape {
+    name: "Filter",
+    fields: &[
+        optional("queue", Holds::Text, "Only of this queue."),
+        optional(
+            "status",
+            Holds::Word(&["queued", "running", "completed", "failed"]),
+            "Only in this state; a retry takes failed jobs unless it says completed.",
+        ),
+        optional("kind", Holds::Text, "Only of this kind."),
+    ],
+};
+/// An operator ends every job that matches.
+pub static CANCEL_ALL: Shape = Shape { name: "CancelAll", fields: &[FILTER_FIELD, REASON, FORCE, CURSOR] };
+/// An operator puts every finished job that matches back.
+pub static RETRY_ALL: Shape = Shape { name: "RetryAll", fields: &[FILTER_FIELD, CURSOR] };
+
+/// At most so many claims in each period.
+pub static RATE: Shape = Shape {
+    name: "Rate",
+    fields: &[
+        required("max", Holds::Int(1, bounds::RUNNING_MAX as i64), "Claims in one period."),
+        required(
+            "period_ms",
+            Holds::Int(1, bounds::RATE_PERIOD_MS_MAX as i64),
+            "The length of a period. Periods are aligned to the clock, so two of them may meet in one burst.",
+        ),
+    ],
+};
+/// What changes about a queue.
+pub static QUEUE_CHANGE: Shape = Shape {
+    name: "QueueChange",
+    fields: &[
+        setting("paused", Holds::Bool, "No claims while it is paused; default false."),
+        setting("max_running", Holds::Running, "At most so many jobs running; null is no limit."),
+        setting("max_running_per_key", Holds::Running, "At most so many running for each limit_key; null is no limit."),
+        setting(
+            "lane_on_failure",
+            Holds::Word(&["continue", "block"]),
+            "What the jobs of an ordering_key do after one of them failed for good; default continue.",
+        ),
+        setting("retention_ms", SPAN, "How long finished jobs are kept; 0 is not at all; default 7 days."),
+        setting("rate_limit", Holds::Object(&RATE), "Claims of the queue in each period; null is no limit."),
+        setting(
+            "rate_limit_per_key",
+            Holds::Object(&RATE),
+            "Claims of each limit_key in each period; null is no limit.",
+        ),
+    ],
+};
+/// What changes about the whole engine.
+pub static LIMITS_CHANGE: Shape = Shape {
+    name: "LimitsChange",
+    fields: &[setting("max_running", Holds::Running, "At most so many jobs running, in all queues; null is no limit.")],
+};
+
 /// Every shape of the HTTP API, for its OpenAPI document.
 pub static ALL: &[&Shape] = &[
     &BACKOFF,
@@ -229,6 +342,14 @@ pub static ALL: &[&Shape] = &[
     &EACH_SNOOZE,
     &EACH_RELEASE,
     &ENDINGS,
+    &CANCEL,
+    &RETRY_JOB,
+    &FILTER,
+    &CANCEL_ALL,
+    &RETRY_ALL,
+    &RATE,
+    &QUEUE_CHANGE,
+    &LIMITS_CHANGE,
 ];
 
 impl Shape {
@@ -243,7 +364,7 @@ impl Shape {
     pub fn schema(&self) -> Schema {
         let mut object = ObjectBuilder::new().additional_properties(Some(AdditionalProperties::FreeForm(false)));
         for field in self.fields {
-            object = object.property(field.name, field.holds.schema(field.about));
+            object = object.property(field.name, field.schema());
             if field.required {
                 object = object.required(field.name);
             }
@@ -258,11 +379,15 @@ impl Shape {
     }
 }
 
-impl Holds {
-    fn schema(self, about: &str) -> RefOr<Schema> {
-        let plain = |of: Type| ObjectBuilder::new().schema_type(SchemaType::Type(of)).description(Some(about));
+impl Field {
+    fn schema(&self) -> RefOr<Schema> {
+        let Field { holds, about, unsets, .. } = *self;
+        let plain = |of: Type| {
+            let of = if unsets { SchemaType::from_iter([of, Type::Null]) } else { SchemaType::Type(of) };
+            ObjectBuilder::new().schema_type(of).description(Some(about))
+        };
         let list = |items: RefOr<Schema>| ArrayBuilder::new().items(items).description(Some(about)).build().into();
-        let schema: Schema = match self {
+        let schema: Schema = match holds {
             Holds::Text => plain(Type::String).build().into(),
             Holds::Int(min, max) => plain(Type::Integer)
                 .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
@@ -270,6 +395,9 @@ impl Holds {
                 .maximum(Some(max))
                 .build()
                 .into(),
+            Holds::Running => {
+                plain(Type::Integer).minimum(Some(1)).maximum(Some(bounds::RUNNING_MAX as i64)).build().into()
+            }
             Holds::Number => plain(Type::Number).build().into(),
             Holds::Bool => plain(Type::Boolean).build().into(),
             Holds::Time => {
@@ -278,8 +406,17 @@ impl Holds {
             Holds::Json => {
                 ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some(about)).build().into()
             }
-            Holds::Word(words) => plain(Type::String).enum_values(Some(words.iter().copied())).build().into(),
+            Holds::Word(words) => {
+                let null = unsets.then_some(Value::Null);
+                let values = words.iter().map(|word| Value::from(*word)).chain(null);
+                plain(Type::String).enum_values(Some(values)).build().into()
+            }
             Holds::Texts => list(RefOr::T(ObjectBuilder::new().schema_type(SchemaType::Type(Type::String)).into())),
+            Holds::Object(shape) if unsets => {
+                let null = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Null));
+                let either = AnyOfBuilder::new().item(shape.reference()).item(null);
+                either.description(Some(about)).build().into()
+            }
             Holds::Object(shape) => return shape.reference(),
             Holds::List(shapes) => list(match shapes {
                 [one] => one.reference(),

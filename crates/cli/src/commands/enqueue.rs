@@ -2,8 +2,8 @@
 
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::span;
 use clap::Args;
-use jiff::SignedDuration;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use tenure::{NewJob, Tenure, Time, bounds};
@@ -21,6 +21,7 @@ const LINE_BYTES_MAX: usize = bounds::BODY_BYTES_MAX + (64 << 10);
 #[command(after_help = "\
 Examples:
   tenure enqueue images '{\"asset\":42}' --kind resize --priority 5
+  tenure enqueue mail '{\"to\":7}' --key welcome-7 --ordering-key user-7
   tenure enqueue mail '\"hello\"' --run-at 2026-12-24T18:00:00+01:00
   tenure enqueue images --file jobs.ndjson
   generate-jobs | tenure enqueue images --kind resize --file -
@@ -53,8 +54,24 @@ pub(crate) struct Enqueue {
     attempts_max: u32,
 
     /// How long one attempt may take, such as 90s or 5m
-    #[arg(long, value_name = "SPAN", value_parser = span_ms)]
+    #[arg(long, value_name = "SPAN", value_parser = span::ms)]
     timeout: Option<u64>,
+
+    /// The same key, kind and payload is the same job, while the key is remembered
+    #[arg(long, conflicts_with = "file")]
+    key: Option<String>,
+
+    /// How long the key is remembered, such as 90s or 7d; a day if left out, and at least until the job has ended
+    #[arg(long, value_name = "SPAN", value_parser = span::ms, requires = "key")]
+    key_window: Option<u64>,
+
+    /// Jobs of one such key run one at a time, in the order they were enqueued
+    #[arg(long, value_name = "KEY")]
+    ordering_key: Option<String>,
+
+    /// The tenant whose limit it counts against
+    #[arg(long, value_name = "KEY")]
+    limit_key: Option<String>,
 
     /// Jobs to enqueue, one JSON object on each line; `-` is stdin
     #[arg(long, value_name = "FILE")]
@@ -68,10 +85,17 @@ impl Enqueue {
             NewJob::new(self.queue, self.kind, payload).priority(self.priority).attempts_max(self.attempts_max);
         job.run_at = self.run_at;
         job.timeout_ms = self.timeout;
+        job.key = self.key;
+        job.key_window_ms = self.key_window;
+        job.ordering_key = self.ordering_key;
+        job.limit_key = self.limit_key;
         match self.file {
             None => {
                 let enqueued = tenure.enqueue(job).await?;
                 print(output, vec![enqueued]);
+                if enqueued.deduplicated {
+                    output.note("it was there already, under the same key");
+                }
                 Ok(())
             }
             Some(file) => {
@@ -120,17 +144,25 @@ impl Lines {
     async fn enqueue(mut self, tenure: &Tenure, output: &Output, template: &NewJob) -> Result<(), Failure> {
         let progress = io::stderr().is_terminal();
         let mut jobs = 0usize;
+        let mut there_already = 0usize;
         let mut done_to = 0u64;
         loop {
-            let batch = self.batch(template).map_err(|failure| failure.while_doing(&self.place(done_to)));
-            let batch = batch?;
+            let batch = self.batch(template);
+            let batch = batch.map_err(|failure| failure.while_doing(&self.place(self.number, done_to)))?;
             if batch.is_empty() {
                 break;
             }
             jobs += batch.len();
-            let enqueued = tenure.enqueue_all(batch).await;
-            let enqueued = enqueued.map_err(|error| Failure::from(error).while_doing(&self.place(done_to)))?;
+            let (lines, batch): (Vec<u64>, Vec<NewJob>) = batch.into_iter().unzip();
+            let enqueued = tenure.enqueue_all(batch).await.map_err(|error| {
+                let line = match &error {
+                    tenure::Error::Conflict(conflict) => lines.get(conflict.index).copied(),
+                    _ => None,
+                };
+                Failure::from(error).while_doing(&self.place(line.unwrap_or(self.number), done_to))
+            })?;
             done_to = self.number;
+            there_already += enqueued.iter().filter(|job| job.deduplicated).count();
             print(output, enqueued);
             if progress {
                 eprint!("\r{}", self.progress(jobs));
@@ -139,12 +171,14 @@ impl Lines {
         if progress {
             eprintln!();
         }
-        output.note(&format!("{jobs} jobs enqueued from {}", self.name));
+        let already =
+            if there_already > 0 { format!(", {there_already} of them there already") } else { String::new() };
+        output.note(&format!("{jobs} jobs enqueued from {}{already}", self.name));
         Ok(())
     }
 
-    /// The next jobs, each checked, so that a bad one is told with its line.
-    fn batch(&mut self, template: &NewJob) -> Result<Vec<NewJob>, Failure> {
+    /// The next jobs with their lines, each checked, so that a bad one is told with its line.
+    fn batch(&mut self, template: &NewJob) -> Result<Vec<(u64, NewJob)>, Failure> {
         let mut batch = Vec::new();
         let mut bytes = 0;
         while batch.len() < BATCH && bytes < BATCH_BYTES {
@@ -155,7 +189,7 @@ impl Lines {
             let job = request::job_line(&line, template)?;
             job.check().map_err(tenure::Error::from)?;
             bytes += job.payload.len();
-            batch.push(job);
+            batch.push((self.number, job));
         }
         Ok(batch)
     }
@@ -177,12 +211,12 @@ impl Lines {
         Ok(Some(line))
     }
 
-    fn place(&self, done_to: u64) -> String {
+    fn place(&self, line: u64, done_to: u64) -> String {
         let done = match done_to {
             0 => "nothing was enqueued".to_owned(),
             done_to => format!("lines 1 to {done_to} were enqueued, nothing after"),
         };
-        format!("{}, line {} ({done})", self.name, self.number)
+        format!("{}, line {line} ({done})", self.name)
     }
 
     fn progress(&self, jobs: usize) -> String {
@@ -195,9 +229,4 @@ impl Lines {
 
 fn instant(text: &str) -> Result<Time, String> {
     time::parse(text).ok_or_else(|| format!("use {}", time::LIMIT))
-}
-
-fn span_ms(text: &str) -> Result<u64, String> {
-    let span: SignedDuration = text.parse().map_err(|_| "use a span such as 500ms, 90s, 5m or 1h30m".to_owned())?;
-    u64::try_from(span.as_millis()).map_err(|_| "a span cannot be negative".to_owned())
 }

@@ -2,6 +2,7 @@
 
 mod enqueue;
 mod job;
+mod migrate;
 mod queue;
 mod serve;
 mod store;
@@ -18,12 +19,14 @@ pub(crate) enum Command {
     Serve(serve::Serve),
     /// Add work to a queue
     Enqueue(enqueue::Enqueue),
-    /// Look at jobs
+    /// Look at jobs, cancel them or try them again
     #[command(subcommand)]
     Job(job::Job),
-    /// Look at queues
+    /// Look at queues, pause and limit them
     #[command(subcommand)]
     Queue(queue::Queue),
+    /// Bring the schema of a PostgreSQL store to this version
+    Migrate(migrate::Migrate),
     /// Look after the store
     #[command(subcommand)]
     Store(store::Store),
@@ -34,6 +37,7 @@ impl Command {
     pub(crate) fn check(&self) -> Result<(), Failure> {
         match self {
             Command::Serve(serve) => serve.check(),
+            Command::Job(job) => job.check(),
             _ => Ok(()),
         }
     }
@@ -44,6 +48,8 @@ impl Command {
             Command::Enqueue(enqueue) => enqueue.run(tenure, output).await,
             Command::Job(job) => job.run(tenure, output).await,
             Command::Queue(queue) => queue.run(tenure, output).await,
+            // Run before a store is opened.
+            Command::Migrate(_) => Ok(()),
             Command::Store(store) => store.run(tenure, output).await,
         }
     }

@@ -47,6 +47,9 @@ fn flags_reach_the_job() {
     let job = place.json(&["job", "show", "1"]);
     assert_eq!(job["run_at"], "2099-12-24T17:00:00Z");
     assert_eq!((&job["attempts_max"], &job["timeout_ms"]), (&json!(2), &json!(90_000)));
+    place.out(&["enqueue", "q", "2", "--ordering-key", "user 7", "--limit-key", "acme"]);
+    let job = place.json(&["job", "show", "2"]);
+    assert_eq!((&job["ordering_key"], &job["limit_key"]), (&json!("user 7"), &json!("acme")));
 }
 
 #[test]
@@ -118,6 +121,20 @@ fn bad_input_is_65_and_changes_nothing() {
         (&["enqueue", "q", "1", "--kind", ""], "kind"),
         (&["enqueue", "q", "1", "--attempts-max", "0"], "attempts_max"),
         (&["enqueue", "q", "1", "--timeout", "0s"], "timeout_ms"),
+        (&["enqueue", "q", "1", "--key", ""], "key"),
+        (&["enqueue", "q", "1", "--key", "a\nb"], "key"),
+        (&["enqueue", "q", "1", "--key", "a", "--key-window", "0s"], "key_window_ms"),
+        (&["enqueue", "q", "1", "--ordering-key", "\u{202e}"], "ordering_key"),
+        (&["enqueue", "q", "1", "--limit-key", &"x".repeat(257)], "limit_key"),
+        (&["queue", "limit", "q", "--max-running", "0"], "use pause"),
+        (&["queue", "limit", "q", "--max-running", "1000001"], "max_running"),
+        (&["queue", "limit", "q", "--per-key", "0"], "max_running_per_key"),
+        (&["queue", "limit", "q", "--rate", "0/s"], "rate_limit.max"),
+        (&["queue", "limit", "q", "--rate", "1/2d"], "rate_limit.period_ms"),
+        (&["queue", "limit", "q", "--retention", "5000d"], "retention_ms"),
+        (&["queue", "limit", "--max-running", "0"], "use pause"),
+        (&["queue", "pause", "a b"], "queue"),
+        (&["job", "cancel", "--queue", "a b", "--yes"], "queue"),
         (&["job", "list", "--limit", "0"], "limit"),
         (&["job", "list", "--queue", "a b"], "queue"),
         (&["queue", "show", "a\nb"], "queue"),
@@ -141,6 +158,21 @@ fn wrong_usage_is_2() {
         (&["enqueue", "q", "1", "--run-at", "tomorrow"], "RFC 3339"),
         (&["enqueue", "q", "1", "--timeout", "soon"], "90s"),
         (&["enqueue", "q", "1", "--file", "x"], "cannot be used with"),
+        (&["enqueue", "q", "1", "--key-window", "1m"], "--key"),
+        (&["enqueue", "q", "--key", "a", "--file", "x"], "cannot be used with"),
+        (&["queue", "limit", "q", "--max-running", "many"], "whole number, or none"),
+        (&["queue", "limit", "q", "--max-running", "-1"], "-1"),
+        (&["queue", "limit", "q", "--rate", "100"], "100/s"),
+        (&["queue", "limit", "q", "--retention", "7"], "7d"),
+        (&["queue", "limit", "q", "--lane-on-failure", "stop"], "continue or block"),
+        (&["queue", "limit", "--per-key", "1"], "QUEUE"),
+        (&["queue", "pause"], "<QUEUE>"),
+        (&["job", "cancel"], "ID"),
+        (&["job", "cancel", "1", "--queue", "q"], "cannot be used with"),
+        (&["job", "cancel", "1", "--yes"], "cannot be used with"),
+        (&["job", "retry", "--status", "done"], "queued, running, completed or failed"),
+        (&["job", "retry", "--queue", "q"], "add --yes"),
+        (&["job", "cancel", "--kind", "k"], "add --yes"),
         (&["job", "list", "--status", "done"], "queued, running, completed or failed"),
         (&["serve", "--listen", "nowhere"], "invalid"),
         (&["queue", "list", "--store", "mysql://h/db"], "sqlite:FILE"),
@@ -153,7 +185,16 @@ fn wrong_usage_is_2() {
 #[test]
 fn what_is_not_on_record_is_66() {
     let place = Place::new();
-    for args in [&["job", "show", "1"][..], &["job", "show", "x"], &["job", "timeline", "7"], &["queue", "show", "q"]] {
+    for args in [
+        &["job", "show", "1"][..],
+        &["job", "show", "x"],
+        &["job", "timeline", "7"],
+        &["queue", "show", "q"],
+        &["job", "explain", "7"],
+        &["job", "cancel", "7"],
+        &["job", "retry", "x"],
+        &["queue", "limit", "q"],
+    ] {
         assert!(place.refused(args, 66).contains("not on record"));
     }
     place.refused(&["enqueue", "q", "--file", "absent.ndjson"], 66);
@@ -194,8 +235,15 @@ fn help_has_examples_for_every_command() {
         &["job", "list"],
         &["job", "show"],
         &["job", "timeline"],
+        &["job", "explain"],
+        &["job", "cancel"],
+        &["job", "retry"],
         &["queue", "list"],
         &["queue", "show"],
+        &["queue", "pause"],
+        &["queue", "resume"],
+        &["queue", "limit"],
+        &["migrate"],
         &["store", "new-epoch"],
     ] {
         let help = place.out(&[command, &["--help"]].concat());

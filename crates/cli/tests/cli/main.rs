@@ -1,6 +1,7 @@
 //! The binary, as a shell runs it.
 
 mod commands;
+mod operate;
 mod serve;
 
 use assert_cmd::Command;

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
 /// A server that is ended with the test.
-struct Serving {
+pub(crate) struct Serving {
     child: Child,
     said: BufReader<std::process::ChildStderr>,
     address: String,
@@ -15,7 +15,7 @@ struct Serving {
 }
 
 impl Serving {
-    fn start(place: &Place, store: &str) -> Serving {
+    pub(crate) fn start(place: &Place, store: &str) -> Serving {
         let mut child = Command::new(assert_cmd::cargo::cargo_bin("tenure"))
             .args(["serve", "--listen", "127.0.0.1:0", "--store", store])
             .current_dir(&place.folder)
@@ -31,7 +31,7 @@ impl Serving {
     }
 
     /// One request on a connection of its own; the answer, head and all.
-    fn ask(&self, request: &str, body: &str) -> String {
+    pub(crate) fn ask(&self, request: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let length = body.len();
         let head = "Host: localhost\r\nContent-Type: application/json\r\nConnection: close";

@@ -29,6 +29,12 @@ words! {
         Snoozed = "snoozed",
         /// Its holder gave it back.
         Released = "released",
+        /// An operator asked its holder to stop.
+        CancelRequested = "cancel_requested",
+        /// It ended because an operator asked for it.
+        Cancelled = "cancelled",
+        /// An operator put it back after it had ended.
+        RetriedByOperator = "retried_by_operator",
     }
 }
 
@@ -126,6 +132,9 @@ impl Event {
                 Some(Reason::Timeout) => format!("attempt {attempt} of {owner} took too long, and it was the last"),
                 Some(Reason::Cancelled) | None => "failed for good".to_owned(),
             },
+            What::CancelRequested => format!("an operator asked {owner} to stop{error}"),
+            What::Cancelled => format!("cancelled by an operator{error}"),
+            What::RetriedByOperator => "an operator put it back, its attempts begin anew".to_owned(),
             What::Expired if self.attempt.is_none() => {
                 format!("the lease of {owner} (token {token}) ran out before it was started; attempt given back")
             }

@@ -177,6 +177,12 @@ pub struct Job {
     pub backoff: Option<Backoff>,
     /// How long one attempt may take.
     pub timeout_ms: Option<u64>,
+    /// Jobs of one such key run one at a time, in id order (Q9).
+    pub ordering_key: Option<String>,
+    /// The tenant whose limit it counts against (Q8).
+    pub limit_key: Option<String>,
+    /// An operator asked to cancel it while it ran (L11).
+    pub cancel_requested: bool,
     /// Where it stands.
     pub status: Status,
     /// Why it failed, once it has.

@@ -3,7 +3,8 @@
 //! Requests are plain data. `check` refuses what is out of bounds, in the words of [`bounds`]; the library calls it
 //! before a backend sees the request, so every surface and backend refuses alike.
 
-use super::job::{JobId, Outcome, Status, words};
+use super::job::{JobId, Status, words};
+use super::settings::Settings;
 use crate::bounds::{self, Code, Invalid};
 use crate::json;
 use crate::lease::Token;
@@ -29,6 +30,14 @@ pub struct NewJob {
     pub backoff: Option<Backoff>,
     /// How long one attempt may take.
     pub timeout_ms: Option<u64>,
+    /// The same key and body within the window is the same job (Q7).
+    pub key: Option<String>,
+    /// How long the key is remembered, from enqueuing and at least until the job has ended; `None` is a day.
+    pub key_window_ms: Option<u64>,
+    /// Jobs of one such key run one at a time, in id order (Q9).
+    pub ordering_key: Option<String>,
+    /// The tenant whose limit it counts against (Q8).
+    pub limit_key: Option<String>,
 }
 
 impl NewJob {
@@ -43,7 +52,39 @@ impl NewJob {
             attempts_max: bounds::ATTEMPTS_DEFAULT,
             backoff: None,
             timeout_ms: None,
+            key: None,
+            key_window_ms: None,
+            ordering_key: None,
+            limit_key: None,
         }
+    }
+
+    /// The same key and body within the window is the same job (Q7).
+    #[must_use]
+    pub fn key(mut self, key: impl Into<String>) -> NewJob {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// How long the key is remembered.
+    #[must_use]
+    pub fn key_window_ms(mut self, window_ms: u64) -> NewJob {
+        self.key_window_ms = Some(window_ms);
+        self
+    }
+
+    /// One at a time with the others of this key, in id order (Q9).
+    #[must_use]
+    pub fn ordering_key(mut self, key: impl Into<String>) -> NewJob {
+        self.ordering_key = Some(key.into());
+        self
+    }
+
+    /// Counted against this tenant's limit (Q8).
+    #[must_use]
+    pub fn limit_key(mut self, key: impl Into<String>) -> NewJob {
+        self.limit_key = Some(key.into());
+        self
     }
 
     /// Higher is claimed first.
@@ -93,7 +134,29 @@ impl NewJob {
         if let Some(timeout_ms) = self.timeout_ms {
             bounds::within("timeout_ms", timeout_ms, 1, bounds::SPAN_MS_MAX)?;
         }
+        for (field, key) in [("key", &self.key), ("ordering_key", &self.ordering_key), ("limit_key", &self.limit_key)] {
+            key.as_deref().map_or(Ok(()), |key| bounds::key(field, key))?;
+        }
+        if let Some(window_ms) = self.key_window_ms {
+            bounds::within("key_window_ms", window_ms, 1, bounds::SPAN_MS_MAX)?;
+            if self.key.is_none() {
+                return Err(Invalid::new(Code::OutOfBounds, "key_window_ms", "sent together with `key`", window_ms));
+            }
+        }
         self.backoff.map_or(Ok(()), |backoff| backoff.check())
+    }
+
+    /// When its key is forgotten, for a job enqueued at `now` that has ended by then.
+    #[must_use]
+    pub fn key_until(&self, now: Time) -> Time {
+        now.plus_ms(self.key_window_ms.unwrap_or(bounds::KEY_WINDOW_MS_DEFAULT))
+    }
+
+    /// What a dedup key knows a job by: its kind and its payload as a JSON value (Q7). They were checked before.
+    #[must_use]
+    pub fn body(&self) -> String {
+        let payload = json::canonical("payload", &self.payload).unwrap_or_else(|_| self.payload.clone());
+        format!("{}\n{payload}", self.kind)
     }
 
     /// Refuses a bulk call with too many jobs or bytes, or with one job out of bounds, and names that job.
@@ -121,6 +184,15 @@ pub struct Enqueued {
     pub status: Status,
     /// Whether it was there before, under the same dedup key.
     pub deduplicated: bool,
+}
+
+/// Another body was sent under a key that is remembered (Q7). Nothing of the call was enqueued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// Which job of the call.
+    pub index: usize,
+    /// The job that holds the key; `None` if it is another of the same call.
+    pub id: Option<JobId>,
 }
 
 /// How a claim's jobs are leased.
@@ -457,14 +529,6 @@ pub struct Ended {
     pub already: bool,
 }
 
-impl Ended {
-    /// The first answer to an ending with this outcome.
-    #[must_use]
-    pub fn by(outcome: Outcome) -> Ended {
-        Ended { status: outcome.status(), already: false }
-    }
-}
-
 /// What one bounded step of recovery did (L7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
@@ -474,6 +538,17 @@ pub struct Recovered {
     pub requeued: u32,
     /// Jobs failed for good.
     pub failed: u32,
+}
+
+/// What one bounded step of pruning removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Finished jobs past their queue's retention.
+    pub jobs: u32,
+    /// Receipts past their hour.
+    pub receipts: u32,
+    /// Dedup keys past their window.
+    pub keys: u32,
 }
 
 /// Which jobs to list.
@@ -546,6 +621,8 @@ pub struct QueueInfo {
     pub name: String,
     /// When it was first used.
     pub created_at: Time,
+    /// How it behaves.
+    pub settings: Settings,
     /// What it holds. A count above [`COUNT_MAX`](bounds::COUNT_MAX) only says "more".
     pub counts: Counts,
     /// When the waiting job with the smallest id was enqueued.

@@ -97,6 +97,8 @@ pub struct Running {
     pub backoff: Option<Backoff>,
     /// When it became due.
     pub run_at: Time,
+    /// An operator asked to cancel it (L11).
+    pub cancel_requested: bool,
 }
 
 /// What an ending makes of a job.
@@ -114,9 +116,28 @@ pub struct Settled {
     pub run_at: Time,
 }
 
-/// What the holder's ending makes of a job (Q4, Q6).
+/// What the holder's ending makes of a job (Q4, Q6). Once an operator asked to cancel, only `complete` and a final
+/// `fail` are the holder's own; anything that would put the job back ends it (L11).
 #[must_use]
 pub fn settle(act: &Act, job: Running, now: Time) -> Settled {
+    let settled = settle_uncancelled(act, job, now);
+    if job.cancel_requested && settled.status == Status::Queued {
+        return cancelled(Outcome::Cancelled, job);
+    }
+    settled
+}
+
+fn cancelled(outcome: Outcome, job: Running) -> Settled {
+    Settled {
+        outcome,
+        status: Status::Failed,
+        reason: Some(Reason::Cancelled),
+        attempt: job.attempt,
+        run_at: job.run_at,
+    }
+}
+
+fn settle_uncancelled(act: &Act, job: Running, now: Time) -> Settled {
     let queued = |outcome, attempt, run_at| Settled { outcome, status: Status::Queued, reason: None, attempt, run_at };
     let failed = |reason| Settled {
         outcome: Outcome::Failed,
@@ -148,18 +169,29 @@ pub fn settle(act: &Act, job: Running, now: Time) -> Settled {
     }
 }
 
-/// What an expired lease makes of a job (Q5, L6): started work counts and ends at the crash limit; work that was only
-/// prefetched gets its attempt back.
+/// What an expired lease makes of a job (Q5, L6, L11): started work counts and ends at the crash limit, or as timed
+/// out if it was not the worker that went silent but the attempt that took too long; work that was only prefetched
+/// gets its attempt back.
 #[must_use]
-pub fn expire(started: bool, job: Running) -> Settled {
+pub fn expire(started: bool, timed_out: bool, job: Running) -> Settled {
+    if job.cancel_requested {
+        return cancelled(Outcome::Expired, job);
+    }
     let spent = started && job.attempt >= job.attempts_max;
+    let reason = if timed_out { Reason::Timeout } else { Reason::CrashLimit };
     Settled {
         outcome: Outcome::Expired,
         status: if spent { Status::Failed } else { Status::Queued },
-        reason: spent.then_some(Reason::CrashLimit),
+        reason: spent.then_some(reason),
         attempt: if started { job.attempt } else { job.attempt.saturating_sub(1) },
         run_at: job.run_at,
     }
+}
+
+/// What a forced cancel makes of a running job (L11).
+#[must_use]
+pub fn force_cancel(job: Running) -> Settled {
+    cancelled(Outcome::Cancelled, job)
 }
 
 #[cfg(test)]
@@ -167,7 +199,8 @@ mod tests {
     use super::*;
     use crate::lease::Pulse;
 
-    const JOB: Running = Running { attempt: 2, attempts_max: 3, backoff: None, run_at: Time(7) };
+    const JOB: Running =
+        Running { attempt: 2, attempts_max: 3, backoff: None, run_at: Time(7), cancel_requested: false };
 
     fn ended(token: i64, owner: &str, outcome: Outcome, verb: Option<Verb>) -> Attempt {
         Attempt {
@@ -230,8 +263,8 @@ mod tests {
     #[test]
     fn l6_only_started_work_counts_towards_the_crash_limit() {
         let last = Running { attempt: 3, ..JOB };
-        assert_eq!(expire(true, last).reason, Some(Reason::CrashLimit));
-        let neighbour = expire(false, last);
+        assert_eq!(expire(true, false, last).reason, Some(Reason::CrashLimit));
+        let neighbour = expire(false, false, last);
         assert_eq!((neighbour.status, neighbour.attempt), (Status::Queued, 2));
     }
 
@@ -242,5 +275,17 @@ mod tests {
             let settled = settle(&Act::Fail { error: String::new(), retry }, last, Time(50));
             assert_eq!(settled.reason, Some(Reason::AttemptsSpent));
         }
+    }
+
+    #[test]
+    fn l11_after_a_cancel_only_complete_and_a_final_fail_are_the_holders_own() {
+        let asked = Running { cancel_requested: true, ..JOB };
+        let fail = |retry| Act::Fail { error: String::new(), retry };
+        assert_eq!(settle(&Act::Complete { result: None }, asked, Time(50)).status, Status::Completed);
+        assert_eq!(settle(&fail(Retry::Never), asked, Time(50)).reason, Some(Reason::Failed));
+        for act in [Act::Release, Act::Snooze { delay_ms: 1 }, fail(Retry::In { delay_ms: 0 })] {
+            assert_eq!(settle(&act, asked, Time(50)).reason, Some(Reason::Cancelled), "{act:?}");
+        }
+        assert_eq!(expire(true, false, asked).reason, Some(Reason::Cancelled));
     }
 }

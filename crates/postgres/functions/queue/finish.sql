@@ -1,13 +1,15 @@
 -- Ends claims (Q4), each answered on its own.
 -- Parameters  one array element for each ending, no job twice. `delays_ms`: of a snooze its delay; of a fail null for
---             the job's backoff moved by `chances`, −1 for never, else exactly so long.
+--             the job's backoff moved by `chances`, −1 for never, else exactly so long. `beside` is true inside a
+--             transaction of the caller's own, which must not hold up the lease's heartbeat (Q10): the lease is then
+--             only shared, and learns of the ending through `slack`.
 -- Guard       job, owner, token and an unexpired lease, judged after the lease rows are locked (L3, L4, L5).
 -- Reply       where the job stands now; `already` where the same ending was accepted before (L12); or why it is lost.
---             `put_back` names the queue of a job that waits again.
+--             `wakes` names the queue where somebody may now find work.
 create or replace function tenure.finish(
     jobs bigint[], owners text[], tokens bigint[], verbs text[], results text[], errors text[], delays_ms bigint[],
-    chances double precision[]
-) returns table (ord bigint, status text, already boolean, lost text, put_back text) language plpgsql
+    chances double precision[], beside boolean default false
+) returns table (ord bigint, status text, already boolean, lost text, wakes text) language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
 #variable_conflict use_column
@@ -16,13 +18,23 @@ declare
     ended_ords bigint[];
     ended_tokens bigint[];
     ended_statuses text[];
+    ended_queues text[];
+    ended_ids bigint[];
     back_ords bigint[] := '{}';
     back_tokens bigint[] := '{}';
     back_queues text[] := '{}';
+    gated record;
+    back_gated record;
     judged record;
+    limited boolean;
+    limited_queues text[];
 begin
     perform tenure.durably();
-    perform from tenure.lease l where l.token = any (tokens) order by l.token for no key update;
+    if beside then
+        perform from tenure.lease l where l.token = any (tokens) order by l.token for key share;
+    else
+        perform from tenure.lease l where l.token = any (tokens) order by l.token for no key update;
+    end if;
     now := tenure.clock();
 
     with ending as (
@@ -32,33 +44,57 @@ begin
         delete from tenure.job j using ending e, tenure.lease l
          where j.id = e.job and j.token = e.token and j.running
            and l.token = e.token and l.owner = e.owner and l.expires_at > now
-           and (e.verb = 'complete' or e.verb = 'fail' and (e.delay_ms is not distinct from -1 or j.attempt >= j.attempts_max))
-        returning e.ord, e.verb, e.result, e.delay_ms, e.error as said, l.owner, l.granted_at, l.last_beat_at,
-                  l.longest_gap_ms, l.beats, j.*
+           and (e.verb = 'complete' or j.cancel_requested
+                or e.verb = 'fail' and (e.delay_ms is not distinct from -1 or j.attempt >= j.attempts_max))
+        returning e.ord, e.verb, e.result, e.error as said, l.owner, l.granted_at, l.last_beat_at, l.longest_gap_ms,
+                  l.beats,
+                  case when e.verb = 'complete' then null
+                       when e.verb = 'fail' and e.delay_ms is not distinct from -1 then 'failed'
+                       when e.verb = 'fail' and j.attempt >= j.attempts_max then 'attempts_spent'
+                       else 'cancelled' end as reason,
+                  j.*
     ), kept as (
         insert into tenure.finished (
             id, token, created_at, run_at, claimed_at, finished_at, last_beat_at, longest_gap_ms, timeout_ms, beats,
-            priority, attempt, attempts_max, queue, kind, payload, status, reason, owner, outcome, verb, result,
-            error, progress, checkpoint, backoff, attempts)
+            priority, attempt, attempts_max, queue, kind, payload, ordering_key, limit_key, status, reason, owner,
+            outcome, verb, result, error, own_error, progress, checkpoint, backoff, attempts)
         select g.id, g.token, g.created_at, g.run_at, g.granted_at, now, g.last_beat_at, g.longest_gap_ms,
                g.timeout_ms, g.beats, g.priority, g.attempt, g.attempts_max, g.queue, g.kind, g.payload,
-               case g.verb when 'complete' then 'completed' else 'failed' end,
-               case when g.verb = 'fail' then case g.delay_ms when -1 then 'failed' else 'attempts_spent' end end,
-               g.owner, case g.verb when 'complete' then 'completed' else 'failed' end, g.verb, g.result,
-               coalesce(g.said, g.error), n.progress, n.checkpoint, g.backoff, g.attempts
-          from gone g left join tenure.note n on n.job = g.id
-        returning id
+               g.ordering_key, g.limit_key,
+               case g.verb when 'complete' then 'completed' else 'failed' end, g.reason, g.owner,
+               case when g.verb = 'complete' then 'completed' when g.reason = 'cancelled' then 'cancelled'
+                    else 'failed' end,
+               g.verb, g.result, coalesce(g.said, g.error), g.said is not null,
+               -- Only a heartbeat leaves a note, in this claim or in an earlier one.
+               case when g.beats > 0 or g.place <> 0 then (select n.progress from tenure.note n where n.job = g.id) end,
+               case when g.beats > 0 or g.place <> 0 then (select n.checkpoint from tenure.note n where n.job = g.id) end,
+               g.backoff, g.attempts
+          from gone g
     ), unnoted as (
-        delete from tenure.note n using gone g where n.job = g.id
+        -- Not in the caller's own transaction: the next heartbeat may write the note, and must not wait.
+        delete from tenure.note n using gone g where n.job = g.id and (g.beats > 0 or g.place <> 0) and not beside
     ), told as (
         insert into tenure.event (at, job, what, token, owner, attempt, reason, error)
-        select now, g.id, 'failed', g.token, g.owner, g.attempt,
-               case g.delay_ms when -1 then 'failed' else 'attempts_spent' end, left(g.said, 200)
-          from gone g where g.verb = 'fail'
+        select now, g.id, case g.reason when 'cancelled' then 'cancelled' else 'failed' end, g.token, g.owner,
+               g.attempt, g.reason, left(g.said, 200)
+          from gone g where g.verb <> 'complete'
     )
-    select array_agg(g.ord), array_agg(g.token),
-           array_agg(case g.verb when 'complete' then 'completed' else 'failed' end)
-      into ended_ords, ended_tokens, ended_statuses from gone g;
+    select array_agg(g.ord) as ords, array_agg(g.token) as tokens,
+           array_agg(case g.verb when 'complete' then 'completed' else 'failed' end) as statuses,
+           array_agg(g.queue) as of_queues, array_agg(g.id) as of_ids,
+           array_agg(g.id) filter (where g.limit_key is not null or g.ordering_key is not null) as ids,
+           array_agg(g.queue) filter (where g.limit_key is not null or g.ordering_key is not null) as queues,
+           array_agg(g.limit_key) filter (where g.limit_key is not null or g.ordering_key is not null) as limit_keys,
+           array_agg(g.ordering_key) filter (where g.limit_key is not null or g.ordering_key is not null)
+               as ordering_keys,
+           array_agg(g.verb = 'fail' and g.reason <> 'cancelled')
+               filter (where g.limit_key is not null or g.ordering_key is not null) as blocks
+      into gated from gone g;
+    ended_ords := coalesce(gated.ords, '{}');
+    ended_tokens := gated.tokens;
+    ended_statuses := gated.statuses;
+    ended_queues := coalesce(gated.of_queues, '{}');
+    ended_ids := gated.of_ids;
 
     if verbs && array['fail', 'snooze', 'release'] then
         with ending as (
@@ -67,6 +103,7 @@ begin
              where e.verb <> 'complete'
         ), due as (
             select e.*, l as lease,
+                   case when jsonb_array_length(j.attempts) >= 100 then j.attempts -> 0 end as evicted,
                    case e.verb
                        when 'snooze' then tenure.later(now, e.delay_ms)
                        when 'release' then j.run_at
@@ -76,7 +113,6 @@ begin
               from ending e
               join tenure.job j on j.id = e.job and j.token = e.token and j.running
               join tenure.lease l on l.token = e.token and l.owner = e.owner and l.expires_at > now
-             where not (e.verb = 'fail' and (e.delay_ms is not distinct from -1 or j.attempt >= j.attempts_max))
         ), back as (
             update tenure.job j
                set running = false,
@@ -87,37 +123,77 @@ begin
                    attempts = tenure.with_attempt(j.attempts, d.lease, now, d.outcome, d.verb, d.error)
               from due d
              where j.id = d.job and j.token = d.token and j.running
-            returning d.ord, d.verb, d.owner, d.error, j.id, j.token, j.queue, j.attempt, j.run_at
+            returning d.ord, d.verb, d.owner, d.error, d.evicted, j.id, j.token, j.queue, j.attempt, j.run_at,
+                      j.limit_key, j.ordering_key
         ), told as (
             insert into tenure.event (at, job, what, token, owner, attempt, until, error)
             select now, b.id, 'retried', b.token, b.owner, b.attempt, b.run_at, left(b.error, 200)
               from back b where b.verb = 'fail'
+        ), receipts as (
+            insert into tenure.receipt (job, token, at, owner, verb, status, lost)
+            select b.id, r.* from back b, tenure.receipt_of(b.evicted, false) r
+             where b.evicted is not null and r.at > now - interval '1 hour'
+            on conflict do nothing
         )
-        select coalesce(array_agg(b.ord), '{}'), coalesce(array_agg(b.token), '{}'), coalesce(array_agg(b.queue), '{}')
-          into back_ords, back_tokens, back_queues from back b;
+        select coalesce(array_agg(b.ord), '{}') as ords, coalesce(array_agg(b.token), '{}') as tokens,
+               coalesce(array_agg(b.queue), '{}') as of_queues,
+               array_agg(b.id) filter (where b.limit_key is not null or b.ordering_key is not null) as ids,
+               array_agg(b.queue) filter (where b.limit_key is not null or b.ordering_key is not null) as queues,
+               array_agg(b.limit_key) filter (where b.limit_key is not null or b.ordering_key is not null) as limit_keys,
+               array_agg(b.ordering_key) filter (where b.limit_key is not null or b.ordering_key is not null)
+                   as ordering_keys,
+               array_agg(false) filter (where b.limit_key is not null or b.ordering_key is not null) as blocks
+          into back_gated from back b;
+        back_ords := back_gated.ords;
+        back_tokens := back_gated.tokens;
+        back_queues := back_gated.of_queues;
+        if gated.ids is not null or back_gated.ids is not null then
+            perform tenure.vacate(gated.ids || back_gated.ids, gated.queues || back_gated.queues,
+                                  gated.limit_keys || back_gated.limit_keys,
+                                  gated.ordering_keys || back_gated.ordering_keys, gated.blocks || back_gated.blocks);
+        end if;
+    elsif gated.ids is not null then
+        perform tenure.vacate(gated.ids, gated.queues, gated.limit_keys, gated.ordering_keys, gated.blocks);
     end if;
 
-    delete from tenure.lease l
-     using (select u.token, count(*) as n from unnest(ended_tokens || back_tokens) as u(token) group by u.token) d
-     where l.token = d.token and l.left_count <= d.n;
-    update tenure.lease l set left_count = l.left_count - d.n
-      from (select u.token, count(*) as n from unnest(ended_tokens || back_tokens) as u(token) group by u.token) d
-     where l.token = d.token;
+    if beside then
+        insert into tenure.slack (token, job)
+        select u.token, jobs[u.ord] from unnest(ended_tokens || back_tokens, ended_ords || back_ords) as u(token, ord);
+    else
+        delete from tenure.lease l
+         using (select u.token, count(*) as n from unnest(ended_tokens || back_tokens) as u(token) group by u.token) d
+         where l.token = d.token
+           and l.left_count <= d.n + (select count(*) from tenure.slack s where s.token = l.token);
+        delete from tenure.slack s
+         where s.token = any (ended_tokens || back_tokens)
+           and not exists (select from tenure.lease l where l.token = s.token);
+        update tenure.lease l set left_count = l.left_count - d.n
+          from (select u.token, count(*) as n from unnest(ended_tokens || back_tokens) as u(token) group by u.token) d
+         where l.token = d.token;
+    end if;
+    if ended_ids is not null then
+        perform tenure.forget_unkept(ended_ids, now);
+    end if;
 
-    return query select e.ord, e.status, false, null::text, null::text
-                   from unnest(ended_ords, ended_statuses) as e(ord, status);
-    return query select b.ord, 'queued'::text, false, null::text, b.queue
+    -- Who waits for a slot or a turn wants to know of every ending; without limits only of what waits again.
+    limited := (select e.max_running is not null from tenure.engine e);
+    limited_queues := array(select q.name from tenure.queue q where q.max_running is not null);
+    return query
+        select e.ord, e.status, false, null::text,
+               case when limited then '*' when gated.ids is not null or e.queue = any (limited_queues) then e.queue end
+          from unnest(ended_ords, ended_statuses, ended_queues) as e(ord, status, queue);
+    return query select b.ord, 'queued'::text, false, null::text, case when limited then '*' else b.queue end
                    from unnest(back_ords, back_queues) as b(ord, queue);
 
     -- What was not accepted is judged one by one, in a new statement that sees what was committed meanwhile.
-    if coalesce(cardinality(ended_ords), 0) + cardinality(back_ords) < cardinality(jobs) then
+    if cardinality(ended_ords) + cardinality(back_ords) < cardinality(jobs) then
         for o in 1 .. cardinality(jobs) loop
             if o = any (ended_ords) or o = any (back_ords) then
                 continue;
             end if;
             select * into judged from tenure.judge(jobs[o], owners[o], tokens[o], verbs[o], now);
             ord := o; status := judged.status; already := judged.status is not null; lost := judged.lost;
-            put_back := null;
+            wakes := null;
             return next;
         end loop;
     end if;

@@ -2,10 +2,12 @@
 -- Parameters  one array element for each heartbeat, no token twice; `jobs` null renews a shared lease whatever is left.
 -- Guard       token, owner and an unexpired lease; with a job named, that it still runs under that token. The rows are
 --             locked before the clock is read: a heartbeat that waited past its expiry is refused (L5, A7).
--- Reply       the new expiry, or the reason the lease is lost.
+-- Reply       the new expiry, never beyond the job's own timeout, and what an operator asked to cancel (L11); a row
+--             without expiry was refused, and `tenure.refuse_heartbeat` says why, in a statement that sees what was
+--             committed meanwhile.
 create or replace function tenure.heartbeat(
     jobs bigint[], owners text[], tokens bigint[], progresses text[], checkpoints text[]
-) returns table (ord bigint, lease_expires_at timestamptz, lost text) language plpgsql
+) returns table (ord bigint, lease_expires_at timestamptz, cancelling bigint[]) language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
 #variable_conflict use_column
@@ -20,7 +22,7 @@ begin
                        as b(job, owner, token, progress, checkpoint, ord)
         ), renewed as (
             update tenure.lease l
-               set expires_at = greatest(l.expires_at, tenure.later(now, l.lease_ms)),
+               set expires_at = least(l.ends_at, greatest(l.expires_at, tenure.later(now, l.lease_ms))),
                    beats = l.beats + 1,
                    last_beat_at = now,
                    longest_gap_ms = greatest(l.longest_gap_ms,
@@ -29,7 +31,7 @@ begin
              where l.token = b.token and l.owner = b.owner and l.expires_at > now
                and (b.job is null
                     or exists (select from tenure.job j where j.id = b.job and j.token = b.token and j.running))
-            returning b.*, l.expires_at
+            returning b.*, l.expires_at, l.cancelling
         ), noted as (
             insert into tenure.note as n (job, progress, checkpoint)
             select r.job, r.progress, r.checkpoint from renewed r
@@ -38,11 +40,17 @@ begin
                set progress = coalesce(excluded.progress, n.progress),
                    checkpoint = coalesce(excluded.checkpoint, n.checkpoint)
         )
-        select b.ord, r.expires_at, null::text from beat b left join renewed r on r.ord = b.ord;
-    -- Refusals are rare: judged one by one, in a new statement that sees what has been committed meanwhile.
+        select b.ord, r.expires_at,
+               case when r.cancelling is null then '{}'
+                    else array(select c.id from unnest(r.cancelling) as c(id)
+                                where (b.job is null or c.id = b.job)
+                                  and exists (select from tenure.job j
+                                               where j.id = c.id and j.token = b.token and j.running)
+                                order by c.id) end
+          from beat b left join renewed r on r.ord = b.ord;
 end $$;
 
--- Answers heartbeats that were refused.
+-- Answers a heartbeat that was refused.
 create or replace function tenure.refuse_heartbeat(job bigint, owner text, token bigint) returns text
 language plpgsql as $$
 declare
@@ -53,5 +61,5 @@ begin
                                     and l.owner = refuse_heartbeat.owner and l.expires_at <= now)
                     then 'expired' else 'unknown' end;
     end if;
-    return (select j.lost from tenure.judge(job, owner, token, null, now) j);
+    return (select coalesce(j.lost, 'finished') from tenure.judge(job, owner, token, null, now) j);
 end $$;

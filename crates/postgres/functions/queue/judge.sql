@@ -14,6 +14,7 @@ declare
     ended_verb text;
     ended_outcome text;
     ended_status text;
+    receipt_lost text;
 begin
     select j.token, j.attempts into last_token, history from tenure.job j where j.id = of_job;
     if not found then
@@ -34,12 +35,18 @@ begin
          where (a ->> 'token')::bigint = under_token and a ->> 'owner' = by_owner
          order by ord desc limit 1;
     end if;
+    if ended_outcome is null then
+        -- An ending that is no longer kept with its job.
+        select r.verb, r.status, r.lost into ended_verb, ended_status, receipt_lost
+          from tenure.receipt r where r.job = of_job and r.token = under_token and r.owner = by_owner;
+    end if;
     if ended_verb = by_verb then
         status := ended_status;
         return;
     end if;
     lost := case
         when ended_verb is not null then 'finished'
+        when receipt_lost is not null then receipt_lost
         when ended_outcome = 'cancelled' then 'cancelled'
         when ended_outcome is not null and last_token = under_token then 'expired'
         when ended_outcome is not null then 'superseded'

@@ -1,51 +1,87 @@
--- Returns the work of one lease that ran out (Q5, L6). The caller holds the lease row.
--- Reply  how many jobs went back, and how many failed at the crash limit.
+-- Returns the work of one lease that ran out (Q5, L6, L11). The caller holds the lease row.
+-- Reply  how many jobs went back, and how many failed for good.
 -- Guard  only jobs that still run under this very token; `only_unit` narrows it to one of them.
 create or replace function tenure.recover_units(
     gone tenure.lease, now timestamptz, only_unit bigint,
     out requeued integer, out failed integer
 ) language plpgsql set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+declare
+    -- Its own timeout ended it, not a silence of its worker.
+    timed_out boolean := coalesce(gone.ends_at = gone.expires_at, false);
+    ended record;
 begin
     with unit as (
-        select u.id, u.ord <= gone.started as started
+        select u.id, u.ord <= gone.started as started, j.cancel_requested,
+               case when jsonb_array_length(j.attempts) >= 100 then j.attempts -> 0 end as evicted,
+               j.cancel_requested or u.ord <= gone.started and j.attempt >= j.attempts_max as spent,
+               case when timed_out then 'took longer than ' || coalesce(j.timeout_ms, 0) || ' ms' end as said
           from unnest(gone.units) with ordinality as u(id, ord)
+          join tenure.job j on j.id = u.id and j.running and j.token = gone.token
          where only_unit is null or u.id = only_unit
     ), spent as (
         delete from tenure.job j using unit u
-         where j.id = u.id and j.running and j.token = gone.token and u.started and j.attempt >= j.attempts_max
-        returning j.*
+         where j.id = u.id and j.running and j.token = gone.token and u.spent
+        returning j.*, u.said,
+                  case when u.cancel_requested then 'cancelled' when timed_out then 'timeout' else 'crash_limit' end
+                      as reason
     ), kept as (
         insert into tenure.finished (
             id, token, created_at, run_at, claimed_at, finished_at, last_beat_at, longest_gap_ms, timeout_ms, beats,
-            priority, attempt, attempts_max, queue, kind, payload, status, reason, owner, outcome, verb, result,
-            error, progress, checkpoint, backoff, attempts)
+            priority, attempt, attempts_max, queue, kind, payload, ordering_key, limit_key, status, reason, owner,
+            outcome, verb, result, error, own_error, progress, checkpoint, backoff, attempts)
         select s.id, s.token, s.created_at, s.run_at, gone.granted_at, now, gone.last_beat_at, gone.longest_gap_ms,
-               s.timeout_ms, gone.beats, s.priority, s.attempt, s.attempts_max, s.queue, s.kind, s.payload, 'failed',
-               'crash_limit', gone.owner, 'expired', null, null, s.error, n.progress, n.checkpoint, s.backoff,
-               s.attempts
+               s.timeout_ms, gone.beats, s.priority, s.attempt, s.attempts_max, s.queue, s.kind, s.payload,
+               s.ordering_key, s.limit_key, 'failed', s.reason, gone.owner, 'expired', null, null,
+               coalesce(s.said, s.error), s.said is not null, n.progress, n.checkpoint, s.backoff, s.attempts
           from spent s left join tenure.note n on n.job = s.id
     ), back as (
         update tenure.job j
            set running = false,
                place = case when j.run_at <= now then 1 else 2 end,
                attempt = case when u.started then j.attempt else j.attempt - 1 end,
-               attempts = tenure.with_attempt(j.attempts, gone, now, 'expired', null, null)
+               error = coalesce(u.said, j.error),
+               attempts = tenure.with_attempt(j.attempts, gone, now, 'expired', null, u.said)
           from unit u
-         where j.id = u.id and j.running and j.token = gone.token and not (u.started and j.attempt >= j.attempts_max)
-        returning j.id, case when u.started then j.attempt end as attempt
+         where j.id = u.id and j.running and j.token = gone.token and not u.spent
+        returning j.id, j.queue, j.limit_key, j.ordering_key, u.evicted, u.said,
+                  case when u.started then j.attempt end as attempt
     ), told as (
-        insert into tenure.event (at, job, what, token, owner, attempt, reason)
-        select now, e.id, e.what, gone.token, gone.owner, e.attempt, e.reason
-          from (select s.id, 'expired' as what, s.attempt, null as reason, 0 as rank from spent s
+        insert into tenure.event (at, job, what, token, owner, attempt, reason, error)
+        select now, e.id, e.what, gone.token, gone.owner, e.attempt, e.reason, left(e.said, 200)
+          from (select s.id, 'expired' as what, s.attempt, null as reason, s.said, 0 as rank from spent s
                 union all
-                select s.id, 'failed', s.attempt, 'crash_limit', 1 from spent s
+                select s.id, case s.reason when 'cancelled' then 'cancelled' else 'failed' end, s.attempt, s.reason,
+                       s.said, 1 from spent s
                 union all
-                select b.id, 'expired', b.attempt, null, 0 from back b) e
+                select b.id, 'expired', b.attempt, null, b.said, 0 from back b) e
          order by e.id, e.rank
     ), unnoted as (
         delete from tenure.note n using spent s where n.job = s.id
+    ), receipts as (
+        insert into tenure.receipt (job, token, at, owner, verb, status, lost)
+        select b.id, r.* from back b, tenure.receipt_of(b.evicted, false) r
+         where b.evicted is not null and r.at > now - interval '1 hour'
+        on conflict do nothing
+    ), gated as (
+        select s.id, s.queue, s.limit_key, s.ordering_key, s.reason <> 'cancelled' as blocks from spent s
+         where s.limit_key is not null or s.ordering_key is not null
+        union all
+        select b.id, b.queue, b.limit_key, b.ordering_key, false from back b
+         where b.limit_key is not null or b.ordering_key is not null
     )
-    select (select count(*) from back), (select count(*) from spent) into requeued, failed;
+    select (select count(*) from back) as requeued, (select count(*) from spent) as failed,
+           (select array_agg(s.id) from spent s) as spent_ids,
+           array_agg(g.id) as ids, array_agg(g.queue) as queues, array_agg(g.limit_key) as limit_keys,
+           array_agg(g.ordering_key) as ordering_keys, array_agg(g.blocks) as blocks
+      into ended from gated g;
+    requeued := ended.requeued;
+    failed := ended.failed;
+    if ended.ids is not null then
+        perform tenure.vacate(ended.ids, ended.queues, ended.limit_keys, ended.ordering_keys, ended.blocks);
+    end if;
+    if ended.spent_ids is not null then
+        perform tenure.forget_unkept(ended.spent_ids, now);
+    end if;
 end $$;
 
 -- Returns the work of leases that ran out, at most `leases_max` of them, oldest first (L7).
@@ -79,6 +115,7 @@ begin
             requeued := requeued + one.requeued;
             failed := failed + one.failed;
             delete from tenure.lease l where l.token = gone.token;
+            delete from tenure.slack s where s.token = gone.token;
         exception when others then
             raise warning 'tenure: lease % could not be returned whole: %', gone.token, sqlerrm;
             left_behind := '{}';

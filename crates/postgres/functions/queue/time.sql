@@ -6,7 +6,8 @@ return (extract(epoch from at) * 1000000)::bigint;
 -- `at` moved by so many milliseconds, never beyond the last instant that RFC 3339 can spell.
 create or replace function tenure.later(at timestamptz, ms bigint) returns timestamptz
 language sql immutable parallel safe
-return least(at + ms * interval '1 millisecond', timestamptz '9999-12-31 23:59:59.999999+00');
+return case when ms is not null
+            then least(at + ms * interval '1 millisecond', timestamptz '9999-12-31 23:59:59.999999+00') end;
 
 -- The wait after attempt `n` failed (Q6): by repeated multiplication, as core does it, so that both arrive at the
 -- same millisecond.

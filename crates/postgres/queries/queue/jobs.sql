@@ -4,7 +4,7 @@
 -- Indexes     with a queue job_queue and finished_queue, without one the primary keys; both read backwards and cut at $5.
 select * from (
     (select j.id, j.queue, j.kind, j.payload, j.priority, j.created_at, j.run_at, j.attempt, j.attempts_max, j.backoff,
-           j.timeout_ms, case when j.running then 'running' else 'queued' end as status, null::text as reason,
+           j.timeout_ms, j.ordering_key, j.limit_key, j.cancel_requested, case when j.running then 'running' else 'queued' end as status, null::text as reason,
            null::text as result, j.error, n.progress, n.checkpoint, j.token, j.attempts,
            l.owner, l.granted_at as claimed_at, l.expires_at, l.beats, l.last_beat_at, l.longest_gap_ms,
            null::timestamptz as finished_at, null::text as outcome, null::text as verb, null::text as final_error
@@ -19,9 +19,9 @@ select * from (
      limit $5)
     union all
     (select f.id, f.queue, f.kind, f.payload, f.priority, f.created_at, f.run_at, f.attempt, f.attempts_max, f.backoff,
-           f.timeout_ms, f.status, f.reason, f.result, f.error, f.progress, f.checkpoint, f.token, f.attempts,
+           f.timeout_ms, f.ordering_key, f.limit_key, false, f.status, f.reason, f.result, f.error, f.progress, f.checkpoint, f.token, f.attempts,
            f.owner, f.claimed_at, null, f.beats, f.last_beat_at, f.longest_gap_ms,
-           f.finished_at, f.outcome, f.verb, case when f.verb = 'fail' then f.error end
+           f.finished_at, f.outcome, f.verb, case when f.own_error then f.error end as final_error
       from tenure.finished f
      where f.id < $4
        and ($1::text is null or f.queue = $1)

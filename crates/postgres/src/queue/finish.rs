@@ -37,7 +37,7 @@ pub(super) async fn finish(store: &PostgresStore, endings: Vec<Ending>) -> Resul
                 ],
             )
             .await?;
-        let mut put_back = Vec::new();
+        let mut wakes = Vec::new();
         for row in &rows {
             let ord = get::<i64>(row, "ord")? as usize - 1;
             let (i, _) = round[ord];
@@ -49,9 +49,9 @@ pub(super) async fn finish(store: &PostgresStore, endings: Vec<Ending>) -> Resul
                     Ok(Ended { status, already: get(row, "already")? })
                 }
             });
-            put_back.extend(get::<Option<&str>>(row, "put_back")?);
+            wakes.extend(get::<Option<&str>>(row, "wakes")?);
         }
-        store.wake(put_back);
+        store.wake(wakes);
     }
     in_order(answers)
 }

@@ -4,7 +4,7 @@ use super::{in_order, lost, rounds};
 use crate::PostgresStore;
 use crate::upkeep::first;
 use crate::value::{at_opt, get};
-use tenure_core::queue::{Beat, Beaten, Start};
+use tenure_core::queue::{Beat, Beaten, JobId, Start};
 use tenure_store::{Fenced, Result};
 use tokio_postgres::types::Type;
 
@@ -20,7 +20,7 @@ pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Beat>) -> Result
         let rows = store
             .database
             .write(
-                "select ord, lease_expires_at from tenure.heartbeat($1, $2, $3, $4, $5)",
+                "select ord, lease_expires_at, cancelling from tenure.heartbeat($1, $2, $3, $4, $5)",
                 &[
                     (&jobs, Type::INT8_ARRAY),
                     (&owners, Type::TEXT_ARRAY),
@@ -35,7 +35,9 @@ pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Beat>) -> Result
             let (i, beat) = &round[ord];
             match at_opt(&row, "lease_expires_at")? {
                 Some(lease_expires_at) => {
-                    answers[*i] = Some(Ok(Beaten { lease_expires_at, cancel_requested: Vec::new() }));
+                    let asked: Vec<i64> = get(&row, "cancelling")?;
+                    let cancel_requested = asked.into_iter().map(JobId).collect();
+                    answers[*i] = Some(Ok(Beaten { lease_expires_at, cancel_requested }));
                 }
                 None => refusals.push((*i, beat.clone())),
             }

@@ -4,19 +4,23 @@ mod claim;
 mod enqueue;
 mod finish;
 mod heartbeat;
+mod operate;
 mod read;
+
+pub(crate) use enqueue::EVERY_QUEUE;
 
 use crate::PostgresStore;
 use async_trait::async_trait;
 use tenure_core::LostReason;
 use tenure_core::queue::{
-    Beat, Beaten, Claim, Claims, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob, Page, QueueInfo, Start,
+    Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
+    Operation, Page, QueueInfo, Refusal, Situation, Start, Status,
 };
 use tenure_store::{Fenced, QueueStore, Result, Signals, StoreError};
 
 #[async_trait]
 impl QueueStore for PostgresStore {
-    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<std::result::Result<Vec<Enqueued>, Conflict>> {
         enqueue::enqueue(self, jobs).await
     }
 
@@ -54,6 +58,26 @@ impl QueueStore for PostgresStore {
 
     async fn queues(&self, after: Option<&str>, limit: u32) -> Result<Page<QueueInfo>> {
         read::queues(self, after, limit).await
+    }
+
+    async fn change(&self, name: &str, change: Change) -> Result<QueueInfo> {
+        operate::change(self, name, change).await
+    }
+
+    async fn limit(&self) -> Result<Option<u32>> {
+        operate::limit(self).await
+    }
+
+    async fn set_limit(&self, max_running: Option<u32>) -> Result<()> {
+        operate::set_limit(self, max_running).await
+    }
+
+    async fn operate(&self, operations: Vec<Operation>) -> Result<Vec<std::result::Result<Status, Refusal>>> {
+        operate::operate(self, operations).await
+    }
+
+    async fn situation(&self, id: JobId) -> Result<Option<Situation>> {
+        operate::situation(self, id).await
     }
 
     fn signals(&self) -> &Signals {

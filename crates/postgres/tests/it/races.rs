@@ -15,7 +15,7 @@ const LEASE_MS: u64 = 10_000;
 async fn held() -> (Postgres, Arc<dyn Store>, Client, ClaimedJob) {
     let postgres = Postgres::open(START).await;
     let store = postgres.store();
-    store.enqueue(vec![NewJob::new("q", "k", "1")]).await.unwrap();
+    store.enqueue(vec![NewJob::new("q", "k", "1")]).await.unwrap().unwrap();
     let claims = store.claim(Claim::new("q", "w").lease_ms(LEASE_MS)).await.unwrap();
     let rival = connect(postgres.database.url()).await;
     (postgres, store, rival, claims.jobs[0].clone())
@@ -115,7 +115,7 @@ async fn i1_a_claim_passes_over_what_another_claim_holds() {
     let postgres = Postgres::open(START).await;
     let store = postgres.store();
     let jobs = (0..2).map(|n| NewJob::new("q", "k", n.to_string())).collect();
-    let enqueued = store.enqueue(jobs).await.unwrap();
+    let enqueued = store.enqueue(jobs).await.unwrap().unwrap();
     let rival = connect(postgres.database.url()).await;
     rival.batch_execute("begin").await.unwrap();
     let first = "select id from tenure.claim(array['q'], null, 'rival', 1, 1000, false, 1, array[null]::integer[],
@@ -136,7 +136,7 @@ async fn b4_one_unit_that_cannot_be_returned_never_stops_the_others() {
     let postgres = Postgres::open(START).await;
     let store = postgres.store();
     let jobs = (0..50).map(|n| NewJob::new("q", "k", n.to_string())).collect();
-    let bad = store.enqueue(jobs).await.unwrap()[7].id;
+    let bad = store.enqueue(jobs).await.unwrap().unwrap()[7].id;
     store.claim(Claim::new("q", "shared").max(30).lease_ms(LEASE_MS).shared(30)).await.unwrap();
     store.claim(Claim::new("q", "each").max(20).lease_ms(LEASE_MS)).await.unwrap();
     let hand = connect(postgres.database.url()).await;
@@ -156,7 +156,7 @@ async fn c9_mixed_verbs_at_once_end_every_job_once() {
     let postgres = Postgres::open(START).await;
     let store = postgres.store();
     for _ in 0..10 {
-        store.enqueue((0..100).map(|n| NewJob::new("q", "k", n.to_string())).collect()).await.unwrap();
+        store.enqueue((0..100).map(|n| NewJob::new("q", "k", n.to_string())).collect()).await.unwrap().unwrap();
     }
     let workers: Vec<_> = (0..8)
         .map(|n| {

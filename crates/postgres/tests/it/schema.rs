@@ -8,7 +8,7 @@ use tenure_store::{QueueStore, StoreError, Upkeep};
 use tenure_testing::{PostgresServer, ServerOptions, StopMode, TestDatabase};
 
 async fn token(store: &PostgresStore) -> Token {
-    store.enqueue(vec![NewJob::new("q", "k", "1")]).await.unwrap();
+    store.enqueue(vec![NewJob::new("q", "k", "1")]).await.unwrap().unwrap();
     store.claim(Claim::new("q", "w")).await.unwrap().jobs[0].token
 }
 
@@ -61,7 +61,7 @@ async fn two_schemas_of_one_database_are_two_stores() {
     let other = format!("{}{}schema=other_work", database.url(), if database.url().contains('?') { "&" } else { "?" });
     let (first, second) =
         (PostgresStore::open(database.url()).await.unwrap(), PostgresStore::open(&other).await.unwrap());
-    first.enqueue(vec![NewJob::new("q", "k", "1")]).await.unwrap();
+    first.enqueue(vec![NewJob::new("q", "k", "1")]).await.unwrap().unwrap();
     assert!(second.claim(Claim::new("q", "w")).await.unwrap().jobs.is_empty());
     assert_eq!(first.claim(Claim::new("q", "w")).await.unwrap().jobs.len(), 1);
 }
@@ -99,7 +99,7 @@ async fn c8_nothing_acknowledged_is_lost_and_no_token_repeats_over_crashes_of_th
     let mut last = Token(0);
     for _ in 0..5 {
         for _ in 0..20 {
-            let enqueued = store.enqueue(vec![NewJob::new("kept", "k", "1")]).await.unwrap();
+            let enqueued = store.enqueue(vec![NewJob::new("kept", "k", "1")]).await.unwrap().unwrap();
             acknowledged.push(enqueued[0].id);
             let next = token(&store).await;
             assert!(next > last);
@@ -130,7 +130,7 @@ async fn l10_a_database_with_another_default_isolation_works() {
 async fn q11_the_view_speaks_the_words_of_the_document() {
     let database = database().await;
     let store = PostgresStore::open(database.url()).await.unwrap();
-    let jobs = store.enqueue((0..3).map(|n| NewJob::new("q", "k", n.to_string())).collect()).await.unwrap();
+    let jobs = store.enqueue((0..3).map(|n| NewJob::new("q", "k", n.to_string())).collect()).await.unwrap().unwrap();
     let claims = store.claim(Claim::new("q", "w").max(2)).await.unwrap();
     let done = &claims.jobs[0];
     let act = Act::Complete { result: None };

@@ -2,6 +2,7 @@
 
 mod bulk;
 mod job;
+mod limits;
 mod queue;
 mod service;
 
@@ -20,7 +21,7 @@ pub(crate) fn all() -> OpenApiRouter<App> {
     let rest = OpenApiRouter::new()
         .routes(routes!(queue::enqueue::enqueue))
         .routes(routes!(queue::claim::claim))
-        .routes(routes!(queue::show::show))
+        .routes(routes!(queue::show::show, queue::change::change))
         .routes(routes!(job::heartbeat::heartbeat))
         .routes(routes!(job::complete::complete))
         .routes(routes!(job::fail::fail))
@@ -28,9 +29,15 @@ pub(crate) fn all() -> OpenApiRouter<App> {
         .routes(routes!(job::release::release))
         .routes(routes!(job::show::show))
         .routes(routes!(job::timeline::timeline))
+        .routes(routes!(job::explain::explain))
+        .routes(routes!(job::cancel::cancel))
+        .routes(routes!(job::retry::retry))
         .routes(routes!(bulk::claim::claim))
         .routes(routes!(bulk::finish::finish))
         .routes(routes!(bulk::heartbeats::heartbeats))
+        .routes(routes!(bulk::cancel::cancel))
+        .routes(routes!(bulk::retry::retry))
+        .routes(routes!(limits::show::show, limits::change::change))
         .routes(routes!(service::openapi::openapi))
         .routes(routes!(service::health::health))
         .routes(routes!(service::ready::ready))

@@ -95,7 +95,7 @@ async fn a_completed_job_shows_all_fields() {
     let expected = json!({
         "id":"1","queue":"q","kind":"k","status":"completed","reason":null,"payload":{"n":1},"priority":0,"attempt":1,
         "attempts_max":5,"created_at":T0,"run_at":T0,"started_at":T0,"updated_at":T1,"finished_at":T1,
-        "timeout_ms":null,"backoff":null,"worker":null,"token":1,"lease_expires_at":null,"error":null,
+        "timeout_ms":null,"backoff":null,"ordering_key":null,"limit_key":null,"cancel_requested":false,"worker":null,"token":1,"lease_expires_at":null,"error":null,
         "result":{"ok":true},"progress":null,"checkpoint":null,
         "attempts":[{"token":1,"worker":"w1","claimed_at":T0,"ended_at":T1,"outcome":"completed","error":null,
             "beats":0,"last_beat_at":null,"longest_gap_ms":0}],
@@ -247,7 +247,8 @@ async fn a_queue_counts_what_it_holds() {
     let (api, _clock) = Api::with_clock().await;
     api.claimed().await;
     api.post("/v1/queues/q/jobs", r#"{"kind":"k"}"#).await;
-    let queue = json!({"name":"q","counts":{"queued":1,"running":1,"completed":0,"failed":0},"counts_capped":[],
+    let queue = json!({"name":"q","paused":false,"max_running":null,"max_running_per_key":null,
+        "lane_on_failure":"continue","retention_ms":604_800_000,"rate_limit":null,"rate_limit_per_key":null,"counts":{"queued":1,"running":1,"completed":0,"failed":0},"counts_capped":[],
         "oldest_queued_at":T0,"created_at":T0});
     assert_eq!(api.get("/v1/queues/q").await, (200, queue.clone()));
     assert_eq!(api.get("/v1/queues").await, (200, json!({"queues":[queue],"next_cursor":null})));
@@ -269,9 +270,16 @@ async fn queues_are_listed_in_pages() {
 #[tokio::test]
 async fn what_is_not_on_record_is_not_found() {
     let api = Api::new().await;
-    for path in
-        ["/v1/jobs/1", "/v1/jobs/007", "/v1/jobs/x'--", "/v1/jobs/1/timeline", "/v1/queues/none", "/v1/nothing", "/x"]
-    {
+    for path in [
+        "/v1/jobs/1",
+        "/v1/jobs/007",
+        "/v1/jobs/x'--",
+        "/v1/jobs/1/timeline",
+        "/v1/jobs/1/explain",
+        "/v1/queues/none",
+        "/v1/nothing",
+        "/x",
+    ] {
         let (status, body) = api.get(path).await;
         assert_eq!((status, &body["error"]["code"]), (404, &json!("not_found")), "{path}");
     }
@@ -302,22 +310,37 @@ async fn the_openapi_document_names_exactly_the_routes() {
         "get /readyz",
         "get /v1/jobs",
         "get /v1/jobs/{id}",
+        "get /v1/jobs/{id}/explain",
         "get /v1/jobs/{id}/timeline",
+        "get /v1/limits",
         "get /v1/openapi.json",
         "get /v1/queues",
         "get /v1/queues/{queue}",
         "post /v1/claim",
         "post /v1/finish",
         "post /v1/heartbeats",
+        "post /v1/jobs/cancel",
+        "post /v1/jobs/retry",
+        "post /v1/jobs/{id}/cancel",
         "post /v1/jobs/{id}/complete",
         "post /v1/jobs/{id}/fail",
         "post /v1/jobs/{id}/heartbeat",
         "post /v1/jobs/{id}/release",
+        "post /v1/jobs/{id}/retry",
         "post /v1/jobs/{id}/snooze",
         "post /v1/queues/{queue}/claim",
         "post /v1/queues/{queue}/jobs",
+        "put /v1/limits",
+        "put /v1/queues/{queue}",
     ];
     assert_eq!(routes, expected);
+    // A client that is made from the document has one method for each operation.
+    let operations =
+        document["paths"].as_object().unwrap().values().flat_map(|path| path.as_object().unwrap().values());
+    let mut ids: Vec<&str> = operations.map(|operation| operation["operationId"].as_str().unwrap()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), expected.len());
     // Every reference leads somewhere.
     let text = document.to_string();
     for reference in text.split("\"$ref\":\"#/components/schemas/").skip(1) {

@@ -79,6 +79,8 @@ async fn a_wrong_field_is_422_and_named() {
     let beat = format!("/v1/jobs/{id}/heartbeat");
     let fail = format!("/v1/jobs/{id}/fail");
     let snooze = format!("/v1/jobs/{id}/snooze");
+    let cancel = format!("/v1/jobs/{id}/cancel");
+    let retry = format!("/v1/jobs/{id}/retry");
     let held = format!(r#""worker":"w1","token":{token}"#);
     let with = |more: &str| format!("{{{held},{more}}}");
     let cases: Vec<(&str, String, &str, &str)> = vec![
@@ -91,7 +93,27 @@ async fn a_wrong_field_is_422_and_named() {
         (ENQUEUE, r#"{"kind":"\ud800"}"#.into(), "unsupported_character", "kind"),
         (ENQUEUE, r#"{"kind":"k","priorty":1}"#.into(), "unknown_field", "priorty"),
         (ENQUEUE, r#"{"kind":"k","__proto__":1}"#.into(), "unknown_field", "__proto__"),
-        (ENQUEUE, r#"{"kind":"k","key":"later"}"#.into(), "unknown_field", "key"),
+        (ENQUEUE, r#"{"kind":"k","key":""}"#.into(), "invalid_name", "key"),
+        (ENQUEUE, r#"{"kind":"k","key":7}"#.into(), "wrong_type", "key"),
+        (ENQUEUE, r#"{"kind":"k","key":"a\nb"}"#.into(), "unsupported_character", "key"),
+        (ENQUEUE, r#"{"kind":"k","key":"a","key_window_ms":0}"#.into(), "out_of_bounds", "key_window_ms"),
+        (ENQUEUE, r#"{"kind":"k","key_window_ms":1}"#.into(), "out_of_bounds", "key_window_ms"),
+        (ENQUEUE, format!(r#"{{"kind":"k","ordering_key":"{}"}}"#, "x".repeat(257)), "invalid_name", "ordering_key"),
+        (ENQUEUE, r#"{"kind":"k","limit_key":"a\u202eb"}"#.into(), "unsupported_character", "limit_key"),
+        (ENQUEUE, r#"{"jobs":[{"kind":"k"},{"kind":"k","limit_key":""}]}"#.into(), "invalid_name", "jobs[1].limit_key"),
+        (&cancel, r#"{"resaon":"x"}"#.into(), "unknown_field", "resaon"),
+        (&cancel, r#"{"force":"yes"}"#.into(), "wrong_type", "force"),
+        (&cancel, "[]".into(), "wrong_type", "body"),
+        (&retry, r#"{"reason":"x"}"#.into(), "unknown_field", "reason"),
+        ("/v1/jobs/cancel", "{}".into(), "missing_field", "filter"),
+        ("/v1/jobs/cancel", r#"{"filter":{}}"#.into(), "out_of_bounds", "filter"),
+        ("/v1/jobs/retry", r#"{"filter":{}}"#.into(), "out_of_bounds", "filter"),
+        ("/v1/jobs/cancel", r#"{"filter":{"queue":null,"kind":null}}"#.into(), "out_of_bounds", "filter"),
+        ("/v1/jobs/cancel", r#"{"filter":{"queue":"a b"}}"#.into(), "invalid_name", "filter.queue"),
+        ("/v1/jobs/cancel", r#"{"filter":{"status":"done"}}"#.into(), "out_of_bounds", "filter.status"),
+        ("/v1/jobs/cancel", r#"{"filter":{"queu":"q"}}"#.into(), "unknown_field", "filter.queu"),
+        ("/v1/jobs/cancel", r#"{"filter":{"queue":"q"},"cursor":"x"}"#.into(), "out_of_bounds", "cursor"),
+        ("/v1/jobs/retry", r#"{"filter":{"queue":"q"},"force":true}"#.into(), "unknown_field", "force"),
         (ENQUEUE, r#"{"kind":"k","priority":1.0}"#.into(), "wrong_type", "priority"),
         (ENQUEUE, r#"{"kind":"k","priority":1e3}"#.into(), "wrong_type", "priority"),
         (ENQUEUE, r#"{"kind":"k","priority":"1"}"#.into(), "wrong_type", "priority"),
@@ -264,7 +286,8 @@ async fn odd_but_valid_input_is_kept_inert() {
         let (status, body) = api.post(ENQUEUE, format!(r#"{{"jobs":[{}]}}"#, job(payload))).await;
         assert_eq!(status, 201, "{payload} {body}");
     }
-    let nulls = r#"{"kind":"k","payload":null,"priority":null,"run_at":null,"attempts_max":null,"timeout_ms":null,"backoff":null}"#;
+    let nulls = r#"{"kind":"k","payload":null,"priority":null,"run_at":null,"attempts_max":null,"timeout_ms":null,"backoff":null,
+        "key":null,"key_window_ms":null,"ordering_key":null,"limit_key":null}"#;
     assert_eq!(api.post(ENQUEUE, nulls).await.0, 201);
 }
 
@@ -301,4 +324,55 @@ async fn an_object_with_many_keys_is_refused_by_the_first_wrong_one() {
     let api = Api::new().await;
     let keys: Vec<String> = (0..50_000).map(|i| format!("\"k{i}\":0")).collect();
     check(&api, ENQUEUE, format!("{{{}}}", keys.join(",")), 422, "unknown_field").await;
+}
+
+#[tokio::test]
+async fn a_wrong_setting_is_422_and_changes_nothing() {
+    let api = Api::new().await;
+    api.put("/v1/queues/q", r#"{"max_running":3,"retention_ms":1000}"#).await;
+    let before = (state(&api).await, api.get("/v1/limits").await);
+    for (path, body, code, field) in [
+        ("/v1/queues/q", r#"{"max_running":0}"#, "out_of_bounds", "max_running"),
+        ("/v1/queues/q", r#"{"max_running":-1}"#, "out_of_bounds", "max_running"),
+        ("/v1/queues/q", r#"{"max_running":1000001}"#, "out_of_bounds", "max_running"),
+        ("/v1/queues/q", r#"{"max_running":99999999999999999999}"#, "out_of_bounds", "max_running"),
+        ("/v1/queues/q", r#"{"max_running":"3"}"#, "wrong_type", "max_running"),
+        ("/v1/queues/q", r#"{"max_running":1.0}"#, "wrong_type", "max_running"),
+        ("/v1/queues/q", r#"{"paused":true,"max_running_per_key":0}"#, "out_of_bounds", "max_running_per_key"),
+        ("/v1/queues/q", r#"{"paused":1}"#, "wrong_type", "paused"),
+        ("/v1/queues/q", r#"{"lane_on_failure":"stop"}"#, "out_of_bounds", "lane_on_failure"),
+        ("/v1/queues/q", r#"{"retention_ms":-1}"#, "out_of_bounds", "retention_ms"),
+        ("/v1/queues/q", r#"{"retention_ms":999999999999999}"#, "out_of_bounds", "retention_ms"),
+        ("/v1/queues/q", r#"{"retention":1}"#, "unknown_field", "retention"),
+        ("/v1/queues/q", r#"{"counts":{}}"#, "unknown_field", "counts"),
+        ("/v1/queues/q", r#"{"rate_limit":100}"#, "wrong_type", "rate_limit"),
+        ("/v1/queues/q", r#"{"rate_limit":{"max":100}}"#, "missing_field", "rate_limit.period_ms"),
+        ("/v1/queues/q", r#"{"rate_limit":{"max":0,"period_ms":1}}"#, "out_of_bounds", "rate_limit.max"),
+        (
+            "/v1/queues/q",
+            r#"{"rate_limit_per_key":{"max":1,"period_ms":0}}"#,
+            "out_of_bounds",
+            "rate_limit_per_key.period_ms",
+        ),
+        ("/v1/queues/q", r#"{"rate_limit":{"max":1,"period_ms":86400001}}"#, "out_of_bounds", "rate_limit.period_ms"),
+        ("/v1/queues/q", "[]", "wrong_type", "body"),
+        ("/v1/queues/a%20b", r#"{"paused":true}"#, "invalid_name", "queue"),
+        ("/v1/limits", r#"{"max_running":0}"#, "out_of_bounds", "max_running"),
+        ("/v1/limits", r#"{"max_runing":1}"#, "unknown_field", "max_runing"),
+        ("/v1/limits", r#"{"max_running":true}"#, "wrong_type", "max_running"),
+    ] {
+        let (status, answer) = api.put(path, body).await;
+        assert_eq!((status, answer["error"]["code"].as_str()), (422, Some(code)), "{body} {answer}");
+        assert_eq!(answer["error"]["field"], field, "{body}");
+        if body.contains(":0}") && field.contains("max_running") {
+            assert!(answer["error"]["message"].as_str().unwrap().contains("use pause"), "{answer}");
+        }
+    }
+    for (body, code) in
+        [("", "body_empty"), ("{", "json_syntax"), (r#"{"paused":true,"paused":false}"#, "json_duplicate_key")]
+    {
+        let (status, answer) = api.put("/v1/queues/q", body).await;
+        assert_eq!((status, answer["error"]["code"].as_str()), (400, Some(code)), "{body}");
+    }
+    assert_eq!((state(&api).await, api.get("/v1/limits").await), before);
 }

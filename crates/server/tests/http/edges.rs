@@ -60,7 +60,9 @@ async fn a_wrong_method_is_405_with_allow() {
     for (method, path, allow) in [
         ("GET", "/v1/queues/q/claim", "POST"),
         ("PATCH", "/v1/jobs/1", "GET,HEAD"),
-        ("TRACE", "/v1/queues/q", "GET,HEAD"),
+        ("TRACE", "/v1/queues/q", "GET,HEAD,PUT"),
+        ("DELETE", "/v1/limits", "GET,HEAD,PUT"),
+        ("PUT", "/v1/jobs/cancel", "POST"),
         ("DELETE", "/v1/queues/q/jobs", "POST"),
         ("POST", "/healthz", "GET,HEAD"),
         ("OPTIONS", "/v1/finish", "POST"),

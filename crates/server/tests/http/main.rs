@@ -3,6 +3,8 @@
 mod api;
 mod bad_input;
 mod edges;
+mod operate;
+mod settings;
 mod stores;
 
 use serde_json::Value;
@@ -40,7 +42,11 @@ impl Api {
     }
 
     async fn on(tenure: Tenure) -> Api {
-        let server = Server::bind(tenure, "127.0.0.1:0".parse().unwrap(), Options::default()).await.unwrap();
+        Api::with(tenure, Options::default()).await
+    }
+
+    async fn with(tenure: Tenure, options: Options) -> Api {
+        let server = Server::bind(tenure, "127.0.0.1:0".parse().unwrap(), options).await.unwrap();
         let address = server.address();
         let (stop, stopped) = oneshot::channel();
         let served = tokio::spawn(server.run(async {
@@ -51,6 +57,11 @@ impl Api {
 
     async fn post(&self, path: &str, body: impl Into<reqwest::Body>) -> (u16, Value) {
         let request = self.client.post(format!("http://{}{path}", self.address));
+        answer(request.header("content-type", "application/json").body(body).send().await.unwrap()).await
+    }
+
+    async fn put(&self, path: &str, body: impl Into<reqwest::Body>) -> (u16, Value) {
+        let request = self.client.put(format!("http://{}{path}", self.address));
         answer(request.header("content-type", "application/json").body(body).send().await.unwrap()).await
     }
 

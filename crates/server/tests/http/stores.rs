@@ -56,7 +56,63 @@ async fn smoke(url: &str) {
     assert_eq!(queue["counts"], json!({"queued":1,"running":0,"completed":1,"failed":0}));
     assert_eq!(api.get("/v1/jobs?status=completed").await.1["jobs"].as_array().map(Vec::len), Some(1));
     assert_eq!(api.get("/v1/jobs/0").await.0, 404);
+    operated(&api).await;
     api.stop().await;
+}
+
+/// What an operator does, and the same job twice.
+async fn operated(api: &Api) {
+    let job = r#"{"kind":"k","payload":{"a":1,"b":2},"key":"once","ordering_key":"lane","limit_key":"acme"}"#;
+    let (_, first) = api.post("/v1/queues/ops/jobs", job).await;
+    let id = first["jobs"][0]["id"].as_str().unwrap();
+    let same = r#"{"kind":"k","payload":{"b":2.0,"a":1},"key":"once"}"#;
+    let again = api.post("/v1/queues/ops/jobs", same).await;
+    assert_eq!(again, (201, json!({"jobs":[{"id":id,"status":"queued","deduplicated":true}]})));
+    let other = r#"{"jobs":[{"kind":"k"},{"kind":"k","payload":7,"key":"once"}]}"#;
+    let (status, refused) = api.post("/v1/queues/ops/jobs", other).await;
+    assert_eq!((status, &refused["error"]["code"]), (409, &json!("dedup_conflict")));
+    assert_eq!((&refused["error"]["index"], &refused["error"]["id"]), (&json!(1), &json!(id)));
+    let (_, shown) = api.get(&format!("/v1/jobs/{id}")).await;
+    assert_eq!((&shown["ordering_key"], &shown["limit_key"]), (&json!("lane"), &json!("acme")));
+
+    let set = r#"{"paused":true,"max_running":1,"max_running_per_key":1,"lane_on_failure":"block","retention_ms":60000,
+        "rate_limit":{"max":5,"period_ms":1000},"rate_limit_per_key":{"max":5,"period_ms":1000}}"#;
+    let (status, queue) = api.put("/v1/queues/ops", set).await;
+    assert_eq!((status, &queue["max_running"], &queue["rate_limit"]["max"]), (200, &json!(1), &json!(5)), "{queue}");
+    assert_eq!(api.get("/v1/queues/ops").await, (200, queue));
+    let claim = async |worker: &str| api.post("/v1/queues/ops/claim", json!({"worker":worker}).to_string()).await.1;
+    assert_eq!(claim("w1").await["reason"], "paused");
+    assert_eq!(api.get(&format!("/v1/jobs/{id}/explain")).await.1["reasons"][0]["code"], "paused");
+    let unset =
+        r#"{"paused":false,"rate_limit":null,"rate_limit_per_key":null,"lane_on_failure":null,"retention_ms":null}"#;
+    let (_, queue) = api.put("/v1/queues/ops", unset).await;
+    assert_eq!(
+        (&queue["paused"], &queue["rate_limit"], &queue["max_running"]),
+        (&json!(false), &Value::Null, &json!(1))
+    );
+    assert_eq!((&queue["retention_ms"], &queue["lane_on_failure"]), (&json!(604_800_000), &json!("continue")));
+    let token = claim("w1").await["jobs"][0]["token"].as_i64().unwrap();
+    assert_eq!(claim("w2").await["reason"], "at_capacity");
+
+    let held = json!({"worker":"w1","token":token}).to_string();
+    let asked = api.post(&format!("/v1/jobs/{id}/cancel"), r#"{"reason":"enough"}"#).await;
+    assert_eq!(asked, (200, json!({"status":"running","cancel_requested":true})));
+    assert_eq!(api.post(&format!("/v1/jobs/{id}/heartbeat"), held.clone()).await.1["cancel_requested"], true);
+    assert_eq!(api.post(&format!("/v1/jobs/{id}/release"), held).await.1["status"], "failed");
+    let refused = api.post(&format!("/v1/jobs/{id}/cancel"), "{}").await;
+    assert_eq!((refused.0, &refused.1["error"]["code"]), (409, &json!("terminal")));
+    assert_eq!(api.post(&format!("/v1/jobs/{id}/retry"), "{}").await, (200, json!({"status":"queued"})));
+    let refused = api.post(&format!("/v1/jobs/{id}/retry"), "{}").await;
+    assert_eq!((refused.0, &refused.1["error"]["code"]), (409, &json!("not_terminal")));
+    let did = (200, json!({"done":1,"passed_over":0,"next_cursor":null}));
+    assert_eq!(api.post("/v1/jobs/cancel", r#"{"filter":{"queue":"ops"}}"#).await, did);
+    assert_eq!(api.post("/v1/jobs/retry", r#"{"filter":{"queue":"ops"}}"#).await, did);
+
+    assert_eq!(api.put("/v1/limits", r#"{"max_running":1}"#).await, (200, json!({"max_running":1})));
+    assert_eq!(claim("w1").await["jobs"][0]["attempt"], 1);
+    assert_eq!(api.post("/v1/queues/q/claim", r#"{"worker":"w1"}"#).await.1["reason"], "at_capacity");
+    assert_eq!(api.put("/v1/limits", r#"{"max_running":null}"#).await, (200, json!({"max_running":null})));
+    assert_eq!(api.get("/v1/limits").await, (200, json!({"max_running":null})));
 }
 
 #[tokio::test]

@@ -2,6 +2,6 @@
 -- Guard  place: a job is claimed once.
 -- In     1 ids as a JSON array, 2 token
 -- Reply  nothing; as many rows changed as ids were given
--- Index  job's key; leaves job_ready
+-- Index  job's key; leaves job_ready or job_parked
 UPDATE job SET place = 2, token = ?2, attempt = attempt + 1
-WHERE id IN (SELECT value FROM json_each(?1)) AND place = 0
+WHERE id IN (SELECT value FROM json_each(?1)) AND place IN (0, 3)

@@ -1,17 +1,18 @@
 //! Claims: jobs that are due, by priority, then age, then id, under new leases (Q2).
 //!
-//! Always true: leases of these queues that ran out come back first, so no sweeper is needed (L7); "empty" is said only
-//! after a full look; tokens are drawn in the transaction that writes them (L2).
+//! Always true: leases of these queues that ran out come back first, so no sweeper is needed (L7) and their slots are
+//! free (Q8); "empty" is said only after a full look; tokens are drawn in the transaction that writes them (L2).
 
-use super::{ids, recover, row};
+use super::moves::Moves;
+use super::pick::Pick;
+use super::{Keys, change, ids, names, recover, row};
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
 use rusqlite::params;
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use tenure_core::lease::renewed;
-use tenure_core::queue::{Claim, ClaimedJob, Claims, Grants, Idle, JobId};
+use tenure_core::queue::{Claim, ClaimedJob, Claims, Grants, JobId};
 use tenure_core::{Time, Token};
 
 /// Leases that one look returns for each queue, before it takes what is ready: a storm of expiries is worked off over
@@ -20,76 +21,120 @@ const EXPIRED_PER_LOOK: u32 = 1_000;
 /// Scheduled jobs that one look makes ready in each queue.
 const PROMOTED_PER_LOOK: u32 = 10_000;
 
-/// A job's place in the order of claims, and its queue.
-type Due<'a> = ((Reverse<i32>, Time, JobId), &'a str);
+/// A job that was picked, and the place of its queue among those of the pick.
+type Due = (JobId, usize);
 
 /// Takes jobs that are due.
 pub(crate) fn claim(step: &Step<'_>, claim: &Claim) -> Done<Claims> {
     let queues: BTreeSet<&str> = claim.queues.iter().map(String::as_str).collect();
-    let mut due = Vec::new();
-    let mut more = true;
-    while more && due.is_empty() {
-        more = false;
-        for queue in &queues {
-            more |= recover::of_queue(step, queue, EXPIRED_PER_LOOK)?;
-            let promoted = step.conn.prepare_cached(sql::PROMOTE)?.execute((queue, step.now.0, PROMOTED_PER_LOOK))?;
-            more |= promoted >= PROMOTED_PER_LOOK as usize;
-            ready(step, claim, queue, &mut due)?;
+    let engine_max = change::limit(step)?;
+    loop {
+        let more = bring_back(step, &queues, engine_max.is_some())?;
+        let mut pick = Pick::new(step, claim, &queues, engine_max)?;
+        let due = pick.take()?;
+        if !due.is_empty() {
+            let jobs = grant(step, claim, &pick, &due)?;
+            count(step, &pick)?;
+            return Ok(Claims { jobs, idle: None, again_in_ms: None });
+        }
+        if !more {
+            let idle = Some(pick.idle()?);
+            return Ok(Claims { jobs: Vec::new(), idle, again_in_ms: again_in_ms(step, &queues)? });
         }
     }
-    due.sort_unstable();
-    due.truncate(claim.max as usize);
-    if due.is_empty() {
-        return Ok(Claims { jobs: Vec::new(), idle: Some(Idle::Empty), again_in_ms: again_in_ms(step, &queues)? });
+}
+
+/// Returns the work of leases that ran out, and lets scheduled jobs that are due stand; whether there may be more.
+fn bring_back(step: &Step<'_>, queues: &BTreeSet<&str>, engine_limited: bool) -> Done<bool> {
+    let mut more = false;
+    // Under a limit of the engine a lease of any queue may hold the slot that is wanted.
+    if engine_limited {
+        more |= recover::recover(step, EXPIRED_PER_LOOK)?.leases >= EXPIRED_PER_LOOK;
     }
-    let grants = grants(claim, &due);
+    for queue in queues {
+        more |= recover::of_queue(step, queue, EXPIRED_PER_LOOK)?;
+        more |= promote(step, queue)? >= PROMOTED_PER_LOOK as usize;
+    }
+    Ok(more)
+}
+
+/// How many scheduled jobs have become due.
+fn promote(step: &Step<'_>, queue: &str) -> Done<usize> {
+    let mut promote = step.conn.prepare_cached(sql::PROMOTE)?;
+    let mut rows = promote.query((queue, step.now.0, PROMOTED_PER_LOOK))?;
+    let mut moves = Moves::default();
+    let mut promoted = 0;
+    while let Some(row) = rows.next()? {
+        promoted += 1;
+        if let Some(key) = row.get(0)? {
+            moves.moved(queue, &Keys { ordering: None, limit: Some(key) });
+        }
+    }
+    drop(rows);
+    moves.settle(step)?;
+    Ok(promoted)
+}
+
+/// Puts jobs under new leases.
+fn grant(step: &Step<'_>, claim: &Claim, pick: &Pick<'_>, due: &[Due]) -> Done<Vec<ClaimedJob>> {
+    let grants = grants(claim, due);
     let counters = grants.len() as u64;
     let (epoch, last): (u16, u64) =
         step.conn.prepare_cached(sql::DRAW_GRANTS)?.query_row([counters], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let expires_at = renewed(None, step.now, claim.lease_ms);
     let started = match claim.grants {
         Grants::Each => due.len(),
         Grants::Shared { started } => started as usize,
     };
-
-    let mut jobs = read(step, &due, expires_at)?;
+    let (mut jobs, keyed) = read(step, due, renewed(None, step.now, claim.lease_ms))?;
     let mut insert = step.conn.prepare_cached(sql::GRANT)?;
     for (counter, units) in (last + 1 - counters..).zip(&grants) {
         let token = Token::new(epoch, counter);
         let ids = ids(units.iter().map(|i| jobs[*i].id));
         mark(step, units.iter().map(|i| jobs[*i].id), &ids, token)?;
+        let first = &mut jobs[units[0]];
+        // A lease over several jobs outlives the timeout of each: there the worker itself must watch it.
+        let timeout_ms = first.timeout_ms.filter(|_| claim.grants == Grants::Each);
+        let ends_at = timeout_ms.map(|ms| step.now.plus_ms(ms));
+        first.lease_expires_at = ends_at.map_or(first.lease_expires_at, |ends_at| ends_at.min(first.lease_expires_at));
         insert.execute(params![
             token.0,
             claim.owner,
-            due[units[0]].1,
+            pick.queues[due[units[0]].1].name,
             ids,
             units.iter().filter(|i| **i < started).count(),
             units.len(),
             claim.lease_ms,
             step.now.0,
-            expires_at.0,
+            first.lease_expires_at.0,
+            ends_at.map(|at| at.0),
+            units.iter().any(|i| keyed[*i]),
         ])?;
         units.iter().for_each(|i| jobs[*i].token = token);
     }
-    Ok(Claims { jobs, idle: None, again_in_ms: None })
+    Ok(jobs)
 }
 
-/// The first ready jobs of one queue.
-fn ready<'a>(step: &Step<'_>, claim: &Claim, queue: &'a str, due: &mut Vec<Due<'a>>) -> Done<()> {
-    let kinds = claim.kinds.as_ref().map(names);
-    let mut select = step.conn.prepare_cached(if kinds.is_some() { sql::READY_OF_KINDS } else { sql::READY })?;
-    let mut rows = match kinds {
-        Some(kinds) => select.query((queue, claim.max, kinds))?,
-        None => select.query((queue, claim.max))?,
-    };
-    while let Some(row) = rows.next()? {
-        due.push(((Reverse(row.get(0)?), row::time(row, 1)?, JobId(row.get(2)?)), queue));
+/// Counts what was taken, for queues and tenants, and lets the next of each tenant stand.
+fn count(step: &Step<'_>, pick: &Pick<'_>) -> Done<()> {
+    for queue in pick.queues.iter().filter(|queue| queue.taken > 0) {
+        let spent = queue.shelf.spent.plus(queue.taken, queue.shelf.settings.rate_limit, step.now);
+        let mut run = step.conn.prepare_cached(sql::RUN)?;
+        run.execute((queue.name, queue.taken, spent.period, spent.claims))?;
     }
-    Ok(())
+    let mut moves = Moves::default();
+    for tenant in pick.tenants.iter().filter(|tenant| tenant.taken > 0) {
+        let queue = &pick.queues[tenant.queue];
+        let spent = tenant.spent.plus(tenant.taken, queue.shelf.settings.rate_limit_per_key, step.now);
+        let running = tenant.running + u64::from(tenant.taken);
+        let mut set = step.conn.prepare_cached(sql::TENANT_SET)?;
+        set.execute((queue.name, &tenant.key, running, spent.period, spent.claims, step.now.0))?;
+        moves.moved(queue.name, &Keys { ordering: None, limit: Some(tenant.key.clone()) });
+    }
+    moves.settle(step)
 }
 
 /// Which of the due jobs go under one lease each: places in `due`, in the order of the tokens to be drawn.
-fn grants(claim: &Claim, due: &[Due<'_>]) -> Vec<Vec<usize>> {
+fn grants(claim: &Claim, due: &[Due]) -> Vec<Vec<usize>> {
     match claim.grants {
         Grants::Each => (0..due.len()).map(|i| vec![i]).collect(),
         Grants::Shared { .. } => {
@@ -105,11 +150,14 @@ fn grants(claim: &Claim, due: &[Due<'_>]) -> Vec<Vec<usize>> {
     }
 }
 
-/// The jobs as their claimer will know them; the tokens are filled in as they are drawn.
-fn read(step: &Step<'_>, due: &[Due<'_>], lease_expires_at: Time) -> Done<Vec<ClaimedJob>> {
+/// The jobs as their claimer will know them, and which of them have a lane or a tenant; the tokens are filled in as
+/// they are drawn.
+fn read(step: &Step<'_>, due: &[Due], lease_expires_at: Time) -> Done<(Vec<ClaimedJob>, Vec<bool>)> {
     let mut select = step.conn.prepare_cached(sql::CLAIMED)?;
-    let jobs = select.query_map([ids(due.iter().map(|((_, _, id), _)| *id))], |row| {
-        Ok(ClaimedJob {
+    let mut rows = select.query([ids(due.iter().map(|(id, _)| *id))])?;
+    let (mut jobs, mut keyed) = (Vec::with_capacity(due.len()), Vec::with_capacity(due.len()));
+    while let Some(row) = rows.next()? {
+        jobs.push(ClaimedJob {
             id: JobId(row.get(0)?),
             queue: row.get(1)?,
             kind: row.get(2)?,
@@ -123,13 +171,13 @@ fn read(step: &Step<'_>, due: &[Due<'_>], lease_expires_at: Time) -> Done<Vec<Cl
             run_at: row::time(row, 8)?,
             timeout_ms: row.get(9)?,
             checkpoint: row.get(10)?,
-        })
-    })?;
-    let jobs = jobs.collect::<rusqlite::Result<Vec<_>>>()?;
-    if jobs.iter().map(|job| job.id).ne(due.iter().map(|((_, _, id), _)| *id)) {
+        });
+        keyed.push(row.get(11)?);
+    }
+    if jobs.iter().map(|job| job.id).ne(due.iter().map(|(id, _)| *id)) {
         return Err(Fault::broken("the index of ready jobs and the jobs disagree; run PRAGMA integrity_check"));
     }
-    Ok(jobs)
+    Ok((jobs, keyed))
 }
 
 /// Puts jobs under a lease; `ids` is the same list as JSON.
@@ -148,10 +196,4 @@ fn again_in_ms(step: &Step<'_>, queues: &BTreeSet<&str>) -> Done<Option<u64>> {
     let next: i64 = step.conn.prepare_cached(sql::NEXT_DUE)?.query_row([names(queues)], |row| row.get(0))?;
     // Rounded up: asking a moment too early would find nothing.
     Ok((next != i64::MAX).then(|| Time(next.saturating_add(999)).ms_since(step.now)))
-}
-
-/// Names as a JSON array. They need no escaping: core lets only letters, digits and `._:-` into a name.
-fn names<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
-    let quoted: Vec<String> = names.into_iter().map(|name| format!("\"{}\"", name.as_ref())).collect();
-    format!("[{}]", quoted.join(","))
 }

@@ -1,24 +1,27 @@
 //! How a running job leaves its lease: to history, or back to where it waits; and what is written down about it.
 
-use super::Place;
 use super::lease::Lease;
+use super::moves::Moves;
+use super::row::Held;
+use super::shelf::Shelf;
+use super::{Place, forget};
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
 use rusqlite::{CachedStatement, params};
 use tenure_core::Time;
-use tenure_core::bounds::ATTEMPTS_KEPT;
-use tenure_core::queue::rules::{Running, Settled};
-use tenure_core::queue::{Event, JobId, Outcome, Status, Verb, What};
+use tenure_core::bounds::RECEIPT_MS;
+use tenure_core::queue::rules::Settled;
+use tenure_core::queue::{Event, JobId, LaneOnFailure, Outcome, Reason, Status, Verb, What};
 
 /// One ending, as core has settled it.
 pub(super) struct Ending<'a> {
     pub(super) id: JobId,
     pub(super) lease: &'a Lease,
     /// What was known of the job before.
-    pub(super) was: Running,
+    pub(super) held: &'a Held,
     pub(super) settled: Settled,
-    /// The holder's verb; `None` when the lease ran out.
+    /// The holder's verb; `None` when the lease ran out, or an operator ended it.
     pub(super) verb: Option<Verb>,
     pub(super) error: Option<&'a str>,
     pub(super) result: Option<&'a str>,
@@ -30,6 +33,7 @@ pub(super) struct Ender<'a> {
     finish: CachedStatement<'a>,
     leave: CachedStatement<'a>,
     put_back: CachedStatement<'a>,
+    moves: Moves,
 }
 
 impl<'a> Ender<'a> {
@@ -39,16 +43,35 @@ impl<'a> Ender<'a> {
             finish: step.conn.prepare_cached(sql::FINISH)?,
             leave: step.conn.prepare_cached(sql::LEAVE)?,
             put_back: step.conn.prepare_cached(sql::PUT_BACK)?,
+            moves: Moves::default(),
         })
     }
 
-    /// Moves a running job out of its lease. The lease itself is the caller's to shrink.
+    /// Moves a running job out of its lease. The lease itself is the caller's to shrink, and once all is ended the
+    /// caller [settles](Ender::settle) it.
     pub(super) fn end(&mut self, ending: &Ending<'_>) -> Done<()> {
+        if ending.held.crowded {
+            self.evict(ending.id)?;
+        }
         let changed = if ending.settled.status.terminal() { self.finish(ending)? } else { self.put_back(ending)? };
         if changed != 1 {
             return Err(Fault::broken(format!("job {} left its lease while it was being ended", ending.id)));
         }
+        self.moves.halted(&ending.lease.queue, &ending.held.keys);
         events(ending, self.step.now).iter().try_for_each(|event| record(self.step, event))
+    }
+
+    /// Brings what waits in line with what was ended.
+    pub(super) fn settle(&mut self) -> Done<()> {
+        std::mem::take(&mut self.moves).settle(self.step)
+    }
+
+    /// The first ended claim of a job makes room for the next.
+    fn evict(&self, id: JobId) -> Done<()> {
+        let hour_ago = forget::before(self.step.now, RECEIPT_MS).0;
+        self.step.conn.prepare_cached(sql::EVICT_RECEIPT)?.execute((id.0, hour_ago))?;
+        self.step.conn.prepare_cached(sql::EVICT)?.execute([id.0])?;
+        Ok(())
     }
 
     fn finish(&mut self, ending: &Ending<'_>) -> Done<usize> {
@@ -70,6 +93,14 @@ impl<'a> Ender<'a> {
             ending.result,
         ])?;
         self.leave.execute([id.0])?;
+        self.moves.ended(&lease.queue, *id);
+        let failed = settled.status == Status::Failed && settled.reason != Some(Reason::Cancelled);
+        if let Some(lane) = ending.held.keys.ordering.as_ref().filter(|_| failed)
+            && Shelf::find(self.step.conn, &lease.queue)?
+                .is_some_and(|shelf| shelf.settings.lane_on_failure == LaneOnFailure::Block)
+        {
+            self.step.conn.prepare_cached(sql::LANE_BLOCK)?.execute((&lease.queue, lane, id.0))?;
+        }
         Ok(changed)
     }
 
@@ -79,7 +110,7 @@ impl<'a> Ender<'a> {
         Ok(self.put_back.execute(params![
             id.0,
             lease.token.0,
-            Place::waiting(settled.run_at, self.step.now) as i64,
+            Place::waiting(&ending.held.keys, settled.run_at, self.step.now) as i64,
             settled.attempt,
             settled.run_at.0,
             ending.error,
@@ -91,32 +122,33 @@ impl<'a> Ender<'a> {
             lease.pulse.beats,
             lease.pulse.last_beat_at.map(|at| at.0),
             lease.pulse.longest_gap_ms,
-            ATTEMPTS_KEPT,
         ])?)
     }
 }
 
 /// What an ending leaves in the events: nothing if it went well (L8).
 fn events(ending: &Ending<'_>, now: Time) -> Vec<Event> {
-    let Ending { id, lease, was, settled, error, .. } = ending;
+    let Ending { id, lease, held, settled, error, .. } = ending;
     // An attempt that was given back is not named.
-    let counted = (was.attempt == settled.attempt).then_some(settled.attempt);
+    let counted = (held.was.attempt == settled.attempt).then_some(settled.attempt);
     let event = |what| {
         let event = Event::new(now, *id, what).by(&lease.owner, lease.token).error(*error);
         Event { attempt: counted, reason: settled.reason, ..event }
     };
-    match settled.outcome {
-        Outcome::Completed | Outcome::Snoozed | Outcome::Released => Vec::new(),
-        Outcome::Retried => vec![Event { until: Some(settled.run_at), ..event(What::Retried) }],
-        Outcome::Failed | Outcome::Cancelled => vec![event(What::Failed)],
-        Outcome::Expired => {
-            let expired = Event { reason: None, ..event(What::Expired) };
-            if settled.status == Status::Failed { vec![expired, event(What::Failed)] } else { vec![expired] }
-        }
-    }
+    let first = match settled.outcome {
+        Outcome::Expired => Some(Event { reason: None, ..event(What::Expired) }),
+        Outcome::Retried => Some(Event { until: Some(settled.run_at), ..event(What::Retried) }),
+        Outcome::Completed | Outcome::Failed | Outcome::Cancelled | Outcome::Snoozed | Outcome::Released => None,
+    };
+    let last = settled.reason.map(|reason| match reason {
+        Reason::Cancelled => event(What::Cancelled),
+        Reason::Failed | Reason::AttemptsSpent | Reason::CrashLimit | Reason::Timeout => event(What::Failed),
+    });
+    first.into_iter().chain(last).collect()
 }
 
-fn record(step: &Step<'_>, event: &Event) -> Done<()> {
+/// Writes an event down.
+pub(super) fn record(step: &Step<'_>, event: &Event) -> Done<()> {
     step.conn.prepare_cached(sql::EVENT)?.execute(params![
         event.at.0,
         event.job.0,

@@ -6,17 +6,18 @@
 
 use super::ending::{Ender, Ending as End};
 use super::lease::Lease;
-use super::{ids, judge, row};
+use super::moves::Moves;
+use super::{Keys, ids, judge};
 use crate::fault::Done;
 use crate::inbox::Step;
 use crate::savepoint::apart;
 use crate::sql;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use tenure_core::Token;
 use tenure_core::queue::rules::{self, Presented};
-use tenure_core::queue::{Act, Ended, Ending, JobId, Outcome};
+use tenure_core::queue::{Act, Ended, Ending, JobId, Status};
 use tenure_store::Fenced;
 
 /// Fewer than this are not worth a second way of doing it.
@@ -27,7 +28,7 @@ pub(crate) fn finish(step: &Step<'_>, endings: &[Ending]) -> Done<Vec<Fenced<End
     if let Some(batch) = plain_completions(endings) {
         // Any job that is not plainly held undoes the attempt, and each is judged by itself.
         if apart(step.conn, || complete_all(step, &batch).map(|all| all.ok_or(())))?.is_ok() {
-            return Ok(vec![Ok(Ended::by(Outcome::Completed)); endings.len()]);
+            return Ok(vec![Ok(Ended { status: Status::Completed, already: false }); endings.len()]);
         }
     }
     one_by_one(step, endings)
@@ -65,10 +66,16 @@ fn plain_completions(endings: &[Ending]) -> Option<Vec<Batch<'_>>> {
 
 /// Completes whole batches; `None` if some job of them is not held.
 fn complete_all(step: &Step<'_>, batches: &[Batch<'_>]) -> Done<Option<()>> {
+    let mut moves = Moves::default();
     for Batch { owner, token, jobs } in batches {
         let lease = Lease::find(step.conn, *token)?.filter(|lease| lease.held_by(owner, step.now));
         let Some(mut lease) = lease else { return Ok(None) };
         let list = ids(jobs.iter().copied());
+        if lease.keyed {
+            let mut keys = step.conn.prepare_cached(sql::KEYS_OF)?;
+            let keys = keys.query_map([&list], |row| Ok(Keys { ordering: row.get(0)?, limit: row.get(1)? }))?;
+            keys.collect::<rusqlite::Result<Vec<_>>>()?.iter().for_each(|keys| moves.keys_halted(&lease.queue, keys));
+        }
         let completed = step.conn.prepare_cached(sql::COMPLETE_MANY)?.execute(params![
             list,
             token.0,
@@ -85,13 +92,14 @@ fn complete_all(step: &Step<'_>, batches: &[Batch<'_>]) -> Done<Option<()>> {
         step.conn.prepare_cached(sql::LEAVE_MANY)?.execute([list])?;
         lease.left = lease.left.saturating_sub(u32::try_from(completed).unwrap_or(u32::MAX));
         lease.write_left(step.conn)?;
+        moves.completed(&lease.queue, jobs);
     }
+    moves.settle(step)?;
     Ok(Some(()))
 }
 
 fn one_by_one(step: &Step<'_>, endings: &[Ending]) -> Done<Vec<Fenced<Ended>>> {
     let mut leases: HashMap<Token, Option<Lease>> = HashMap::new();
-    let mut running = step.conn.prepare_cached(sql::RUNNING)?;
     let mut ender = Ender::new(step)?;
     let mut answers = Vec::with_capacity(endings.len());
     for ending in endings {
@@ -100,29 +108,32 @@ fn one_by_one(step: &Step<'_>, endings: &[Ending]) -> Done<Vec<Fenced<Ended>>> {
             Entry::Vacant(new) => new.insert(Lease::find(step.conn, ending.token)?),
         };
         let lease = lease.as_mut().filter(|lease| lease.held_by(&ending.owner, step.now));
-        let was = match &lease {
-            Some(_) => running.query_row((ending.job.0, ending.token.0), row::running).optional()?,
+        let held = match &lease {
+            Some(lease) => lease.unit(step.conn, ending.job)?,
             None => None,
         };
         let verb = Some(ending.act.verb());
-        let (Some(lease), Some(was)) = (lease, was) else {
+        let (Some(lease), Some(held)) = (lease, held) else {
             let presented = Presented { owner: &ending.owner, token: ending.token, verb };
+            // A job that was ended by this very call may not be kept at all.
+            ender.settle()?;
             answers.push(judge::unheld(step, ending.job, presented)?);
             continue;
         };
-        let settled = rules::settle(&ending.act, was, step.now);
+        let settled = rules::settle(&ending.act, held.was, step.now);
         let (error, result) = match &ending.act {
             Act::Complete { result } => (None, result.as_deref()),
             Act::Fail { error, .. } => (Some(error.as_str()), None),
             Act::Snooze { .. } | Act::Release => (None, None),
         };
-        ender.end(&End { id: ending.job, lease, was, settled, verb, error, result })?;
+        ender.end(&End { id: ending.job, lease, held: &held, settled, verb, error, result })?;
         lease.left = lease.left.saturating_sub(1);
         lease.ended += 1;
-        answers.push(Ok(Ended::by(settled.outcome)));
+        answers.push(Ok(Ended { status: settled.status, already: false }));
     }
     for lease in leases.values().flatten().filter(|lease| lease.ended > 0) {
         lease.write_left(step.conn)?;
     }
+    ender.settle()?;
     Ok(answers)
 }

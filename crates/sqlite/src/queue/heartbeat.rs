@@ -9,7 +9,7 @@ use rusqlite::params;
 use tenure_core::LostReason;
 use tenure_core::lease::renewed;
 use tenure_core::queue::rules::Presented;
-use tenure_core::queue::{Beat, Beaten};
+use tenure_core::queue::{Beat, Beaten, JobId};
 use tenure_store::Fenced;
 
 /// Renews leases, each answered on its own.
@@ -19,22 +19,32 @@ pub(crate) fn heartbeat(step: &Step<'_>, beats: &[Beat]) -> Done<Vec<Fenced<Beat
 
 fn one(step: &Step<'_>, beat: &Beat) -> Done<Fenced<Beaten>> {
     let lease = Lease::find(step.conn, beat.token)?;
-    let mut lease = match (lease, beat.job) {
+    match (lease, beat.job) {
         (Some(lease), None) if lease.owner == beat.owner => {
             if !lease.held_by(&beat.owner, step.now) {
                 return Ok(Err(LostReason::Expired));
             }
-            lease
+            let asked = if lease.cancels { asked_to_stop(step, &lease)? } else { Vec::new() };
+            renew(step, beat, lease, asked).map(Ok)
         }
-        (_, None) => return Ok(Err(LostReason::Unknown)),
-        (Some(lease), Some(id)) if lease.held_by(&beat.owner, step.now) && runs_under(step, id.0, &lease)? => lease,
-        (_, Some(id)) => {
+        (_, None) => Ok(Err(LostReason::Unknown)),
+        (lease, Some(id)) => {
+            let lease = lease.filter(|lease| lease.held_by(&beat.owner, step.now));
+            let held = lease.as_ref().map(|lease| lease.unit(step.conn, id)).transpose()?.flatten();
+            if let (Some(lease), Some(held)) = (lease, held) {
+                return renew(step, beat, lease, if held.was.cancel_requested { vec![id] } else { Vec::new() }).map(Ok);
+            }
             let presented = Presented { owner: &beat.owner, token: beat.token, verb: None };
             // A receipt is only for the verb that wrote it.
-            return Ok(judge::unheld(step, id, presented)?.and(Err(LostReason::Finished)));
+            Ok(judge::unheld(step, id, presented)?.and(Err(LostReason::Finished)))
         }
-    };
-    lease.expires_at = renewed(Some(lease.expires_at), step.now, lease.lease_ms);
+    }
+}
+
+/// Moves the deadline of a held lease, never beyond its job's own timeout.
+fn renew(step: &Step<'_>, beat: &Beat, mut lease: Lease, cancel_requested: Vec<JobId>) -> Done<Beaten> {
+    let expires_at = renewed(Some(lease.expires_at), step.now, lease.lease_ms);
+    lease.expires_at = lease.ends_at.map_or(expires_at, |ends_at| ends_at.min(expires_at));
     lease.pulse.beat(lease.granted_at, step.now);
     step.conn.prepare_cached(sql::RENEW)?.execute(params![
         lease.token.0,
@@ -46,9 +56,12 @@ fn one(step: &Step<'_>, beat: &Beat) -> Done<Fenced<Beaten>> {
     if let Some(id) = beat.job.filter(|_| beat.progress.is_some() || beat.checkpoint.is_some()) {
         step.conn.prepare_cached(sql::NOTE)?.execute((id.0, &beat.progress, &beat.checkpoint))?;
     }
-    Ok(Ok(Beaten { lease_expires_at: lease.expires_at, cancel_requested: Vec::new() }))
+    Ok(Beaten { lease_expires_at: lease.expires_at, cancel_requested })
 }
 
-fn runs_under(step: &Step<'_>, id: i64, lease: &Lease) -> Done<bool> {
-    Ok(step.conn.prepare_cached(sql::RUNNING)?.exists((id, lease.token.0))?)
+/// Jobs under a lease that an operator asked to cancel (L11).
+fn asked_to_stop(step: &Step<'_>, lease: &Lease) -> Done<Vec<JobId>> {
+    let mut asked = step.conn.prepare_cached(sql::ASKED_TO_STOP)?;
+    let asked = asked.query_map([lease.token.0], |row| row.get(0).map(JobId))?;
+    Ok(asked.collect::<rusqlite::Result<_>>()?)
 }

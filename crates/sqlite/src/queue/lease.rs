@@ -1,10 +1,12 @@
 //! The row of one lease: the one thing a heartbeat writes.
 
-use super::row;
+use super::row::{self, Held};
 use crate::fault::Done;
 use crate::sql;
 use rusqlite::{Connection, OptionalExtension};
+use tenure_core::bounds::ATTEMPTS_KEPT;
 use tenure_core::lease::{Pulse, live};
+use tenure_core::queue::JobId;
 use tenure_core::{Time, Token};
 
 /// A lease as it stands.
@@ -24,6 +26,12 @@ pub(super) struct Lease {
     pub(super) lease_ms: u64,
     pub(super) granted_at: Time,
     pub(super) expires_at: Time,
+    /// No heartbeat moves the expiry beyond.
+    pub(super) ends_at: Option<Time>,
+    /// Some of its jobs have a lane or a tenant.
+    pub(super) keyed: bool,
+    /// An operator asked to cancel some of its jobs.
+    pub(super) cancels: bool,
     pub(super) pulse: Pulse,
 }
 
@@ -43,9 +51,18 @@ impl Lease {
                 granted_at: row::time(row, 6)?,
                 expires_at: row::time(row, 7)?,
                 pulse: row::pulse(row, 8)?,
+                ends_at: row::time_opt(row, 11)?,
+                keyed: row.get(12)?,
+                cancels: row.get(13)?,
             })
         });
         Ok(found.optional()?)
+    }
+
+    /// A job that still runs under it.
+    pub(super) fn unit(&self, conn: &Connection, id: JobId) -> Done<Option<Held>> {
+        let mut running = conn.prepare_cached(sql::RUNNING)?;
+        Ok(running.query_row((id.0, self.token.0, ATTEMPTS_KEPT), row::held).optional()?)
     }
 
     /// Whether `owner` holds it at `now` (L1).

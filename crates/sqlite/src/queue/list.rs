@@ -1,11 +1,11 @@
 //! Lists: jobs newest first, queues by name. Each page is read from one state of the file.
 
-use super::show;
+use super::shelf::Shelf;
+use super::{row, show};
 use crate::fault::Done;
 use crate::inbox::Step;
 use crate::sql;
-use rusqlite::{OptionalExtension, Params, params};
-use tenure_core::Time;
+use rusqlite::{Params, params};
 use tenure_core::bounds::COUNT_MAX;
 use tenure_core::queue::{Counts, Filter, Job, JobId, Page, QueueInfo, Status};
 
@@ -74,14 +74,15 @@ fn ids(step: &Step<'_>, sql: &str, params: impl Params) -> Done<Vec<i64>> {
 
 /// One queue and its counts.
 pub(crate) fn queue(step: &Step<'_>, name: &str) -> Done<Option<QueueInfo>> {
+    let Some(shelf) = Shelf::find(step.conn, name)? else { return Ok(None) };
     let mut select = step.conn.prepare_cached(sql::QUEUE)?;
-    let found = select.query_row((name, COUNT_MAX + 1), |row| {
-        let counts = Counts { queued: row.get(1)?, running: row.get(2)?, completed: row.get(3)?, failed: row.get(4)? };
-        Ok((Time(row.get(0)?), counts))
-    });
-    let Some((created_at, counts)) = found.optional()? else { return Ok(None) };
-    let oldest: Option<i64> = step.conn.prepare_cached(sql::OLDEST)?.query_row([name], |row| row.get(0))?;
-    Ok(Some(QueueInfo { name: name.to_owned(), created_at, counts, oldest_queued_at: oldest.map(Time) }))
+    let running = shelf.running;
+    let (counts, oldest_queued_at) = select.query_row((name, COUNT_MAX + 1, running), |row| {
+        let counts = Counts { queued: row.get(0)?, running, completed: row.get(1)?, failed: row.get(2)? };
+        Ok((counts, row::time_opt(row, 3)?))
+    })?;
+    let Shelf { created_at, settings, .. } = shelf;
+    Ok(Some(QueueInfo { name: name.to_owned(), created_at, settings, counts, oldest_queued_at }))
 }
 
 /// Queues by name, from after `after`.

@@ -5,7 +5,6 @@
 
 use super::ending::{Ender, Ending};
 use super::lease::Lease;
-use super::row;
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::savepoint::apart;
@@ -59,9 +58,11 @@ fn return_one(step: &Step<'_>, token: Token) -> Done<Recovered> {
 fn return_whole(step: &Step<'_>, token: Token) -> Done<Recovered> {
     let Some(lease) = Lease::find(step.conn, token)? else { return Ok(Recovered::default()) };
     let mut recovered = Recovered { leases: 1, ..Recovered::default() };
+    let mut ender = Ender::new(step)?;
     for (place, id) in held_units(step, token)? {
-        count(&mut recovered, return_unit(step, &lease, place, id)?);
+        count(&mut recovered, return_unit(step, &mut ender, &lease, place, id)?);
     }
+    ender.settle()?;
     step.conn.prepare_cached(sql::DROP_LEASE)?.execute([token.0])?;
     Ok(recovered)
 }
@@ -71,7 +72,13 @@ fn salvage(step: &Step<'_>, token: Token) -> Done<Recovered> {
     let Some(mut lease) = Lease::find(step.conn, token)? else { return Ok(Recovered::default()) };
     let mut recovered = Recovered::default();
     for (place, id) in held_units(step, token)? {
-        match apart(step.conn, || readable(return_unit(step, &lease, place, id)))? {
+        let alone = || {
+            let mut ender = Ender::new(step)?;
+            let status = return_unit(step, &mut ender, &lease, place, id)?;
+            ender.settle()?;
+            Ok(status)
+        };
+        match apart(step.conn, || readable(alone()))? {
             Ok(status) => {
                 count(&mut recovered, status);
                 lease.left = lease.left.saturating_sub(1).max(1);
@@ -106,10 +113,15 @@ fn held_units(step: &Step<'_>, token: Token) -> Done<Vec<(u32, JobId)>> {
     Ok(units.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Puts one job back, or fails it at the crash limit (L6); where it stands now.
-fn return_unit(step: &Step<'_>, lease: &Lease, place: u32, id: JobId) -> Done<Status> {
-    let was = step.conn.prepare_cached(sql::RUNNING)?.query_row((id.0, lease.token.0), row::running)?;
-    let settled = rules::expire(place < lease.started, was);
-    Ender::new(step)?.end(&Ending { id, lease, was, settled, verb: None, error: None, result: None })?;
+/// Puts one job back, or fails it at the crash limit (L6), as timed out or as cancelled; where it stands now.
+fn return_unit(step: &Step<'_>, ender: &mut Ender<'_>, lease: &Lease, place: u32, id: JobId) -> Done<Status> {
+    let gone = || Fault::broken(format!("job {id} left its lease while it was being returned"));
+    let held = lease.unit(step.conn, id)?.ok_or_else(gone)?;
+    // The timeout, and not the worker's silence, ended it only if the lease had been kept up to there.
+    let timed_out = lease.ends_at == Some(lease.expires_at);
+    let settled = rules::expire(place < lease.started, timed_out, held.was);
+    let error = timed_out.then(|| format!("took longer than {} ms", held.timeout_ms.unwrap_or(0)));
+    let error = error.as_deref();
+    ender.end(&Ending { id, lease, held: &held, settled, verb: None, error, result: None })?;
     Ok(settled.status)
 }

@@ -1,5 +1,6 @@
 //! Reading columns: what a file may hold that the rules do not know is an error, never a panic.
 
+use super::Keys;
 use crate::fault::Done;
 use crate::sql;
 use rusqlite::types::{FromSqlError, Type};
@@ -54,9 +55,26 @@ pub(super) fn backoff(row: &Row<'_>, at: usize) -> Read<Option<Backoff>> {
     Ok(Some(Backoff { initial_ms, factor: row.get(at + 1)?, max_ms: row.get(at + 2)?, jitter: row.get(at + 3)? }))
 }
 
-/// A row of `running.sql`.
-pub(super) fn running(row: &Row<'_>) -> Read<Running> {
-    Ok(Running { attempt: row.get(0)?, attempts_max: row.get(1)?, run_at: time(row, 2)?, backoff: backoff(row, 3)? })
+/// A running job, as far as its ending needs it: a row of `running.sql`.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) was: Running,
+    pub(super) timeout_ms: Option<u64>,
+    pub(super) keys: Keys,
+    /// It has as many ended claims as are kept, so that the first must make room.
+    pub(super) crowded: bool,
+}
+
+pub(super) fn held(row: &Row<'_>) -> Read<Held> {
+    let was = Running {
+        attempt: row.get(0)?,
+        attempts_max: row.get(1)?,
+        run_at: time(row, 2)?,
+        backoff: backoff(row, 3)?,
+        cancel_requested: row.get(7)?,
+    };
+    let keys = Keys { ordering: row.get(9)?, limit: row.get(10)? };
+    Ok(Held { was, timeout_ms: row.get(8)?, keys, crowded: row.get::<_, Option<bool>>(11)?.unwrap_or(false) })
 }
 
 /// The ended claims kept with a job.

@@ -64,6 +64,9 @@ fn common(row: &Row<'_>) -> rusqlite::Result<(Job, Option<String>)> {
         attempts_max: row.get(8)?,
         backoff: row::backoff(row, 9)?,
         timeout_ms: row.get(13)?,
+        ordering_key: row.get(17)?,
+        limit_key: row.get(18)?,
+        cancel_requested: false,
         token: row::token_opt(row, 14)?,
         error: row.get(15)?,
         status: Status::Queued,
@@ -81,13 +84,14 @@ fn common(row: &Row<'_>) -> rusqlite::Result<(Job, Option<String>)> {
 /// A row of `job.sql`.
 fn hot(row: &Row<'_>) -> rusqlite::Result<(Job, Option<String>)> {
     let (mut job, attempts) = common(row)?;
-    job.progress = row.get(18)?;
-    job.checkpoint = row.get(19)?;
-    if row.get::<_, i64>(17)? == Place::Running as i64 {
+    job.progress = row.get(20)?;
+    job.checkpoint = row.get(21)?;
+    job.cancel_requested = row.get(28)?;
+    if row.get::<_, i64>(19)? == Place::Running as i64 {
         job.status = Status::Running;
-        if let (Some(owner), Some(token)) = (row.get(20)?, job.token) {
-            let (granted_at, expires_at) = (row::time(row, 21)?, row::time(row, 22)?);
-            job.lease = Some(Lease { owner, token, granted_at, expires_at, pulse: row::pulse(row, 23)? });
+        if let (Some(owner), Some(token)) = (row.get(22)?, job.token) {
+            let (granted_at, expires_at) = (row::time(row, 23)?, row::time(row, 24)?);
+            job.lease = Some(Lease { owner, token, granted_at, expires_at, pulse: row::pulse(row, 25)? });
         }
     }
     Ok((job, attempts))
@@ -96,23 +100,24 @@ fn hot(row: &Row<'_>) -> rusqlite::Result<(Job, Option<String>)> {
 /// A row of `finished.sql`.
 fn finished(row: &Row<'_>) -> rusqlite::Result<(Job, Option<String>)> {
     let (mut job, attempts) = common(row)?;
-    job.status = row::word(row, 17, Status::parse)?;
-    job.reason = row::word_opt(row, 18, Reason::parse)?;
-    job.result = row.get(19)?;
-    job.finished_at = row::time_opt(row, 20)?;
-    job.progress = row.get(21)?;
-    job.checkpoint = row.get(22)?;
-    let outcome = row::word(row, 25, Outcome::parse)?;
-    job.attempts.push(Attempt {
-        token: job.token.unwrap_or(Token(0)),
-        owner: row.get(23)?,
-        claimed_at: row::time(row, 24)?,
-        ended_at: job.finished_at,
-        outcome: Some(outcome),
-        verb: row::word_opt(row, 26, Verb::parse)?,
-        // Only a failed attempt ends with an error; otherwise the job's error is of an earlier one.
-        error: job.error.clone().filter(|_| outcome == Outcome::Failed),
-        pulse: row::pulse(row, 27)?,
-    });
+    job.status = row::word(row, 19, Status::parse)?;
+    job.reason = row::word_opt(row, 20, Reason::parse)?;
+    job.result = row.get(21)?;
+    job.finished_at = row::time_opt(row, 22)?;
+    job.progress = row.get(23)?;
+    job.checkpoint = row.get(24)?;
+    // A job that was cancelled while it waited ended under no claim.
+    if let Some(owner) = row.get(25)? {
+        job.attempts.push(Attempt {
+            token: job.token.unwrap_or(Token(0)),
+            owner,
+            claimed_at: row::time(row, 26)?,
+            ended_at: job.finished_at,
+            outcome: Some(row::word(row, 27, Outcome::parse)?),
+            verb: row::word_opt(row, 28, Verb::parse)?,
+            error: if row.get(32)? { job.error.clone() } else { None },
+            pulse: row::pulse(row, 29)?,
+        });
+    }
     Ok((job, attempts))
 }

@@ -55,7 +55,7 @@ pub(crate) fn url(path: &Path) -> String {
 /// Enqueues `count` plain jobs.
 pub(crate) async fn enqueue(store: &SqliteStore, count: usize) -> Vec<JobId> {
     let jobs = vec![NewJob::new("q", "kind", "{}"); count];
-    store.enqueue(jobs).await.unwrap().into_iter().map(|job| job.id).collect()
+    store.enqueue(jobs).await.unwrap().unwrap().into_iter().map(|job| job.id).collect()
 }
 
 /// Claims up to `max` jobs for a second.

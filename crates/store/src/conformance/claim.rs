@@ -127,7 +127,7 @@ pub async fn q2_an_empty_claim_hints_when_work_is_due<H: Harness>() {
 pub async fn l1_a_claim_hands_over_the_job_and_its_lease<H: Harness>() {
     let mut w = World::<H>::open().await;
     let run_at = START.plus_ms(3);
-    let new = NewJob::new("q", "mail", r#"{"to":1}"#).priority(-4).run_at(run_at).attempts_max(9).timeout_ms(77);
+    let new = NewJob::new("q", "mail", r#"{"to":1}"#).priority(-4).run_at(run_at).attempts_max(9).timeout_ms(7_700);
     let id = w.enqueue(new).await;
     w.pass_ms(20).await;
     let claims = w.store.claim(Claim::new("q", "a").lease_ms(1_000)).await.expect("claim");
@@ -135,7 +135,7 @@ pub async fn l1_a_claim_hands_over_the_job_and_its_lease<H: Harness>() {
     let claimed = &claims.jobs[0];
     assert_eq!((claimed.id, claimed.queue.as_str(), claimed.kind.as_str()), (id, "q", "mail"));
     assert_eq!((claimed.payload.as_str(), claimed.priority), (r#"{"to":1}"#, -4));
-    assert_eq!((claimed.attempt, claimed.attempts_max, claimed.timeout_ms), (1, 9, Some(77)));
+    assert_eq!((claimed.attempt, claimed.attempts_max, claimed.timeout_ms), (1, 9, Some(7_700)));
     assert_eq!((claimed.created_at, claimed.run_at), (START, run_at));
     assert_eq!((claimed.lease_expires_at, &claimed.checkpoint), (w.now.plus_ms(1_000), &None));
     let job = w.job(id).await;
@@ -184,7 +184,7 @@ pub async fn x_the_largest_payload_is_kept<H: Harness>() {
 pub async fn x_a_bulk_enqueue_keeps_its_order<H: Harness>() {
     let w = World::<H>::open().await;
     let job = |i: usize| NewJob::new(["r", "q", "s"][i % 3], "k", i.to_string()).priority(i as i32 % 5);
-    let enqueued = w.store.enqueue((0..300).map(job).collect()).await.expect("enqueue");
+    let enqueued = w.send((0..300).map(job).collect()).await.expect("no keys");
     assert!(enqueued.is_sorted_by(|a, b| a.id < b.id), "ids grow");
     assert!(enqueued.iter().all(|enqueued| enqueued.status == Status::Queued && !enqueued.deduplicated));
     for i in [0, 1, 2, 150, 299] {

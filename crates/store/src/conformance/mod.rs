@@ -19,9 +19,17 @@
 
 pub mod attempts;
 pub mod claim;
+pub mod dedup;
+pub mod explain;
 pub mod fence;
+pub mod lanes;
+pub mod limits;
 pub mod lists;
+pub mod operator;
+pub mod rates;
 pub mod recovery;
+pub mod retention;
+pub mod timeout;
 mod tools;
 mod walk;
 
@@ -184,6 +192,174 @@ macro_rules! conformance {
                 l5_the_stores_clock_is_the_harnesss,
                 q2_an_enqueue_wakes_who_waits,
             }
+            limits {
+                q8_a_queue_runs_at_most_w,
+                q8_the_engine_runs_at_most_w_over_all_queues,
+                q8_one_claim_over_queues_stops_at_the_engines_w,
+                q8_each_tenant_runs_at_most_its_own_w,
+                q8_tenants_of_two_queues_are_apart,
+                q8_prefetched_jobs_count,
+                q8_the_smallest_limit_binds,
+                y_a_full_queue_is_at_capacity_though_nothing_waits,
+                y_a_full_engine_is_at_capacity_though_nothing_waits,
+                y_a_tenants_limit_alone_is_at_capacity,
+                q8_a_tenant_at_its_limit_hides_nobody,
+                q8_a_tenants_other_kinds_hide_nothing,
+                q8_kinds_and_tenants_are_one_order,
+                q8_a_full_queue_does_not_close_the_others,
+                q8_every_ending_frees_its_slot,
+                q8_a_forced_cancel_frees_its_slot,
+                q8_time_alone_frees_no_slot,
+                q8_a_claim_returns_what_ran_out_and_then_counts,
+                q8_a_crashed_out_job_frees_its_slot,
+                q8_an_engine_limit_makes_a_claim_return_every_queues_leases,
+                q8_lowering_stops_claims_until_fewer_run,
+                q8_lowering_the_engine_or_a_tenant_stops_claims_too,
+                q8_raising_binds_the_next_claim,
+                q8_a_zombie_heartbeat_takes_no_slot_back,
+                q8_a_renewed_lease_keeps_its_slot,
+                x_a_change_touches_only_what_it_names,
+                x_the_engines_limit_is_kept,
+                q8_a_freed_slot_wakes_who_waits,
+                q8_a_raised_limit_wakes_who_waits,
+                i6_sixteen_claimers_never_exceed_a_limit,
+            }
+            lanes {
+                q9_a_lane_runs_one_at_a_time_in_id_order,
+                q9_a_claim_takes_the_head_of_each_lane,
+                q9_a_shared_claim_takes_one_of_a_lane,
+                q9_priority_does_not_reorder_a_lane,
+                q9_heads_compete_by_priority_and_age,
+                q9_a_head_that_backs_off_holds_its_lane,
+                q9_a_scheduled_head_holds_its_lane,
+                q9_the_next_of_a_lane_waits_for_its_own_time_too,
+                q9_a_snoozed_head_holds_its_lane,
+                q9_an_expired_head_keeps_its_place,
+                q9_a_released_head_keeps_its_place,
+                q9_a_lane_goes_on_after_any_ending,
+                q9_a_final_failure_blocks_a_lane_that_says_so,
+                q9_only_a_final_failure_blocks,
+                y_a_cancelled_job_does_not_block,
+                q9_a_failure_of_the_holders_own_blocks_after_a_cancel,
+                q9_retrying_the_blocking_job_resumes_its_lane,
+                q9_cancelling_the_retried_job_resumes_its_lane,
+                q9_setting_continue_resumes_every_lane,
+                q9_unsetting_block_resumes_and_other_changes_do_not,
+                q9_block_binds_failures_from_then_on,
+                q9_a_blocked_lane_takes_jobs_and_runs_none,
+                q9_retrying_another_job_leaves_the_lane_blocked,
+                q9_a_retried_older_job_waits_for_the_running_one,
+                q9_a_retried_older_job_comes_before_the_waiting_head,
+                q9_cancelling_in_the_middle_keeps_the_order,
+                q9_lanes_of_two_queues_are_apart,
+                q9_a_head_waits_for_its_tenant,
+                q9_a_tenants_limit_takes_heads_in_order,
+                q9_a_head_of_another_kind_holds_its_lane,
+                i15_many_claimers_keep_every_lane_in_order,
+            }
+            dedup {
+                q7_the_same_key_and_body_is_the_same_job,
+                q7_a_failed_job_is_remembered_too,
+                q7_only_kind_and_payload_make_the_body,
+                q7_bodies_are_compared_as_values,
+                q7_large_numbers_are_compared_exactly,
+                q7_another_payload_is_a_conflict,
+                q7_another_kind_is_a_conflict,
+                q7_a_conflict_refuses_the_whole_call,
+                q7_the_same_key_twice_in_one_call_is_one_job,
+                q7_two_bodies_in_one_call_are_a_conflict,
+                q7_a_key_belongs_to_its_queue,
+                q7_keys_differ_by_every_byte,
+                q7_after_its_window_the_key_of_an_ended_job_is_free,
+                q7_the_window_is_a_day_by_default,
+                q7_the_key_of_an_unended_job_outlives_its_window,
+                q7_a_key_outlives_its_jobs_row,
+                q7_a_retried_job_is_still_the_answer,
+                i9_many_enqueues_of_one_key_make_one_job,
+                i9_many_bodies_under_one_key_have_one_winner,
+            }
+            rates {
+                q2_a_paused_queue_hands_out_nothing,
+                q2_a_pause_leaves_holders_and_enqueues_alone,
+                l7_a_pause_does_not_stop_recovery,
+                q2_a_paused_queue_does_not_close_the_others,
+                q2_an_empty_paused_queue_is_paused,
+                q2_a_rate_binds_each_period_of_the_clock,
+                q2_an_unused_rate_is_not_saved,
+                q2_a_released_job_has_spent_its_rate,
+                q2_every_job_of_a_shared_claim_spends_the_rate,
+                q2_a_rate_changes_live,
+                q2_a_tenants_rate_is_its_own,
+                q2_rates_of_two_queues_are_apart,
+                q2_the_first_reason_that_applies_is_told,
+                q2_reasons_of_several_queues_have_one_order,
+                q2_a_tenants_limit_is_told_before_its_rate,
+            }
+            operator {
+                l11_cancelling_a_waiting_job_ends_it_at_once,
+                l11_cancelling_a_running_job_asks_its_holder,
+                l11_a_shared_lease_is_told_which_job,
+                l11_what_would_put_a_cancelled_job_back_ends_it,
+                l11_completing_and_failing_for_good_are_the_holders_own,
+                l11_the_last_attempt_that_fails_is_the_holders_own,
+                l11_an_expiry_after_a_cancel_ends_the_job,
+                l11_a_cancel_of_an_unswept_job_counts,
+                l11_force_ends_a_running_job_now,
+                l11_force_leaves_the_neighbours_of_a_lease,
+                l11_force_of_a_waiting_job_is_a_cancel,
+                l11_a_retried_job_is_not_cancelled_any_more,
+                y_refused_actions_change_nothing,
+                l11_each_action_of_a_call_is_answered_on_its_own,
+                l9_an_operators_retry_begins_anew,
+                l9_a_completed_job_can_be_retried,
+                l9_a_retried_job_is_as_old_as_it_was,
+                l9_a_crashed_out_job_has_all_its_attempts_again,
+                l12_receipts_outlive_an_operators_retry,
+                l3_a_forced_cancel_is_told_after_a_retry,
+                l9_a_retry_wakes_who_waits,
+                i5_an_ending_and_a_forced_cancel_have_one_winner,
+            }
+            retention {
+                i19_an_ended_job_is_kept_seven_days,
+                i19_unended_jobs_are_never_removed,
+                i19_pruning_is_bounded,
+                i19_each_queue_has_its_own_retention,
+                i19_a_removed_job_is_absent_everywhere,
+                i19_with_no_retention_an_ended_job_is_not_kept,
+                l12_an_ending_of_a_removed_job_is_answered_for_an_hour,
+                l12_every_claim_of_a_removed_job_is_remembered,
+                l12_an_ending_beyond_the_last_hundred_is_answered,
+                l12_beyond_the_last_hundred_and_the_hour_is_unknown,
+                i19_the_job_a_lane_stopped_for_is_kept,
+                i19_a_shared_lease_outlives_its_removed_jobs,
+                l2_what_was_removed_gives_no_number_back,
+            }
+            timeout {
+                q6_a_lease_is_never_renewed_beyond_the_timeout,
+                q6_a_timeout_shorter_than_the_lease_ends_it,
+                q6_an_attempt_that_takes_too_long_counts,
+                q6_the_last_timeout_is_final,
+                q6_a_silent_worker_is_not_a_timeout,
+                q6_a_silent_worker_is_not_a_timeout_however_late_it_is_swept,
+                q6_a_job_that_ends_in_time_is_untouched,
+                q6_a_shared_lease_outlives_a_timeout,
+            }
+            explain {
+                y_a_finished_job_is_explained,
+                y_a_held_job_is_explained,
+                y_an_expired_job_is_explained,
+                y_a_job_not_due_is_explained,
+                y_a_paused_job_is_explained,
+                y_a_job_at_capacity_is_explained,
+                y_the_engines_capacity_is_counted_over_queues,
+                y_a_tenants_job_is_explained,
+                y_a_job_behind_in_its_lane_is_explained,
+                y_a_retried_job_is_behind_the_running_one,
+                y_a_job_of_a_blocked_lane_is_explained,
+                y_every_reason_is_told,
+                y_a_due_job_waits_for_a_worker,
+                y_a_situation_carries_the_whole_job,
+            }
         }
     };
 }
@@ -219,6 +395,14 @@ mod tests {
             include_str!("attempts.rs"),
             include_str!("recovery.rs"),
             include_str!("lists.rs"),
+            include_str!("limits.rs"),
+            include_str!("lanes.rs"),
+            include_str!("dedup.rs"),
+            include_str!("rates.rs"),
+            include_str!("operator.rs"),
+            include_str!("retention.rs"),
+            include_str!("timeout.rs"),
+            include_str!("explain.rs"),
         ];
         for file in files {
             let scenarios = file.split("pub async fn ").skip(1).filter_map(|rest| rest.split_once('<'));

@@ -4,7 +4,8 @@ use super::Harness;
 use crate::{Fenced, Store};
 use std::sync::Arc;
 use tenure_core::queue::{
-    Act, Beat, Beaten, Claim, ClaimedJob, Ended, Ending, Event, Job, JobId, NewJob, Recovered, Retry, What,
+    Act, Action, Beat, Beaten, Change, Claim, ClaimedJob, Conflict, Ended, Ending, Enqueued, Event, Idle, Job, JobId,
+    NewJob, Operation, Pruned, QueueInfo, Recovered, Refusal, Retry, Status, What, explain,
 };
 use tenure_core::{LostReason, Time, Token};
 
@@ -88,9 +89,14 @@ impl<H: Harness> World<H> {
     }
 
     pub(super) async fn enqueue_all(&self, jobs: Vec<NewJob>) -> Vec<JobId> {
-        NewJob::check_all(&jobs).expect("scenarios stay within bounds");
-        let enqueued = self.store.enqueue(jobs).await.expect("enqueue");
+        let enqueued = self.send(jobs).await.expect("no key was sent with two bodies");
         enqueued.into_iter().map(|enqueued| enqueued.id).collect()
+    }
+
+    /// The whole answer to an enqueue.
+    pub(super) async fn send(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, Conflict> {
+        NewJob::check_all(&jobs).expect("scenarios stay within bounds");
+        self.store.enqueue(jobs).await.expect("enqueue")
     }
 
     /// `count` plain jobs in queue `q`.
@@ -105,6 +111,13 @@ impl<H: Harness> World<H> {
 
     pub(super) async fn claimed_ids(&self, claim: Claim) -> Vec<JobId> {
         self.claim(claim).await.iter().map(|job| job.id).collect()
+    }
+
+    /// Why a claim takes nothing.
+    pub(super) async fn idle(&self, claim: Claim) -> Idle {
+        let claims = self.store.claim(claim).await.expect("claim");
+        assert_eq!(claims.jobs, [], "the claim took something");
+        claims.idle.expect("a claim that takes nothing says why")
     }
 
     /// The next job of queue `q`, for `owner` and the default lease.
@@ -135,6 +148,54 @@ impl<H: Harness> World<H> {
 
     pub(super) async fn recover(&self, leases_max: u32) -> Recovered {
         self.store.recover(leases_max).await.expect("recover")
+    }
+
+    pub(super) async fn prune(&self, max: u32) -> Pruned {
+        self.store.prune(max).await.expect("prune")
+    }
+
+    /// Changes the settings of queue `q`.
+    pub(super) async fn change(&self, change: Change) -> QueueInfo {
+        change.check().expect("scenarios stay within bounds");
+        self.store.change("q", change).await.expect("change")
+    }
+
+    pub(super) async fn set_limit(&self, max_running: Option<u32>) {
+        self.store.set_limit(max_running).await.expect("set_limit");
+    }
+
+    pub(super) async fn operate(&self, id: JobId, action: Action) -> Result<Status, Refusal> {
+        let answers = self.store.operate(vec![Operation { job: id, action }]).await.expect("operate");
+        assert_eq!(answers.len(), 1, "one answer for one operation");
+        answers[0]
+    }
+
+    pub(super) async fn cancel(&self, id: JobId) -> Result<Status, Refusal> {
+        self.operate(id, cancel("not needed")).await
+    }
+
+    /// Ends a job now, whatever its holder does.
+    pub(super) async fn force(&self, id: JobId) -> Result<Status, Refusal> {
+        self.operate(id, Action::Cancel { reason: None, force: true }).await
+    }
+
+    pub(super) async fn retry(&self, id: JobId) -> Result<Status, Refusal> {
+        self.operate(id, Action::Retry).await
+    }
+
+    /// The codes of why a job is not running.
+    pub(super) async fn why(&self, id: JobId) -> Vec<&'static str> {
+        let situation = self.store.situation(id).await.expect("situation").expect("the job is on record");
+        explain(&situation, self.now).reasons.iter().map(|why| why.code).collect()
+    }
+
+    /// How many jobs of a queue run.
+    pub(super) async fn running(&self, queue: &str) -> u64 {
+        self.store.queue(queue).await.expect("queue").map_or(0, |queue| queue.counts.running)
+    }
+
+    pub(super) async fn gone(&self, id: JobId) -> bool {
+        self.store.job(id).await.expect("job").is_none()
     }
 
     pub(super) async fn job(&self, id: JobId) -> Job {
@@ -175,12 +236,42 @@ pub(super) fn plain() -> NewJob {
     NewJob::new("q", "k", "{}")
 }
 
+/// A job of queue `q` in a lane.
+pub(super) fn in_lane(key: &str) -> NewJob {
+    plain().ordering_key(key)
+}
+
+/// A job of queue `q` for a tenant.
+pub(super) fn of_tenant(key: &str) -> NewJob {
+    plain().limit_key(key)
+}
+
+/// Asks to cancel, for a reason.
+pub(super) fn cancel(reason: &str) -> Action {
+    Action::Cancel { reason: Some(reason.to_owned()), force: false }
+}
+
+/// A queue's W.
+pub(super) fn at_most(max_running: u32) -> Change {
+    Change { max_running: Some(Some(max_running)), ..Change::default() }
+}
+
+/// Each tenant's W.
+pub(super) fn at_most_each(max_running: u32) -> Change {
+    Change { max_running_per_key: Some(Some(max_running)), ..Change::default() }
+}
+
+/// How long finished jobs are kept.
+pub(super) fn kept_for(retention_ms: u64) -> Change {
+    Change { retention_ms: Some(Some(retention_ms)), ..Change::default() }
+}
+
 /// The answer to an ending that was accepted now and left its job in `status`.
-pub(super) fn now(status: tenure_core::queue::Status) -> Fenced<Ended> {
+pub(super) fn now(status: Status) -> Fenced<Ended> {
     Ok(Ended { status, already: false })
 }
 
 /// The answer to an ending that had been accepted before.
-pub(super) fn already(status: tenure_core::queue::Status) -> Fenced<Ended> {
+pub(super) fn already(status: Status) -> Fenced<Ended> {
     Ok(Ended { status, already: true })
 }

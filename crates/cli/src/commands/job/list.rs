@@ -61,7 +61,7 @@ impl List {
     }
 }
 
-fn status(word: &str) -> Result<Status, String> {
+pub(super) fn status(word: &str) -> Result<Status, String> {
     Status::parse(word).ok_or_else(|| "use queued, running, completed or failed".to_owned())
 }
 

@@ -1,21 +1,31 @@
 //! `tenure queue`.
 
+mod limit;
 mod list;
+mod pause;
+mod resume;
 mod show;
 
 use crate::failure::Failure;
 use crate::output::{Output, or_dash};
+use crate::span;
 use clap::Subcommand;
-use tenure::Tenure;
+use tenure::{Change, Tenure};
 use tenure_wire::{reply, time};
 
-/// Look at queues.
+/// Look at queues, pause and limit them.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Queue {
     /// List queues by name, with what they hold
     List(list::List),
-    /// Show what a queue holds
+    /// Show how a queue behaves and what it holds
     Show(show::Show),
+    /// Stop claims from a queue
+    Pause(pause::Pause),
+    /// Allow claims from a queue again
+    Resume(resume::Resume),
+    /// Limit what runs, of a queue or in all, or show the limits
+    Limit(limit::Limit),
 }
 
 impl Queue {
@@ -23,14 +33,17 @@ impl Queue {
         match self {
             Queue::List(list) => list.run(tenure, output).await,
             Queue::Show(show) => show.run(tenure, output).await,
+            Queue::Pause(pause) => pause.run(tenure, output).await,
+            Queue::Resume(resume) => resume.run(tenure, output).await,
+            Queue::Limit(limit) => limit.run(tenure, output).await,
         }
     }
 }
 
 /// The columns of a queue.
-const HEADER: [&str; 6] = ["QUEUE", "QUEUED", "RUNNING", "COMPLETED", "FAILED", "OLDEST QUEUED"];
+const HEADER: [&str; 7] = ["QUEUE", "QUEUED", "RUNNING", "COMPLETED", "FAILED", "OLDEST QUEUED", "PAUSED"];
 
-fn row(queue: &reply::Queue) -> [String; 6] {
+fn row(queue: &reply::Queue) -> [String; 7] {
     let count = |state: &str, count: u64| {
         if queue.counts_capped.contains(&state) { format!("{count}+") } else { count.to_string() }
     };
@@ -41,5 +54,34 @@ fn row(queue: &reply::Queue) -> [String; 6] {
         count("completed", queue.counts.completed),
         count("failed", queue.counts.failed),
         or_dash(queue.oldest_queued_at.map(|at| time::show(at.0))),
+        or_dash(queue.paused.then_some("paused")),
     ]
+}
+
+/// How a queue behaves, under the names of `--json` and in the words of `tenure queue limit`.
+fn settings(output: &Output, queue: &reply::Queue) {
+    let limit = |limit: Option<u32>| limit.map_or_else(|| "none".to_owned(), |limit| limit.to_string());
+    let rate = |rate: &Option<reply::Rate>| rate.as_ref().map_or_else(|| "none".to_owned(), limit::show_rate);
+    for (name, value) in [
+        ("paused", queue.paused.to_string()),
+        ("max_running", limit(queue.max_running)),
+        ("max_running_per_key", limit(queue.max_running_per_key)),
+        ("rate_limit", rate(&queue.rate_limit)),
+        ("rate_limit_per_key", rate(&queue.rate_limit_per_key)),
+        ("lane_on_failure", queue.lane_on_failure.to_owned()),
+        ("retention", span::show(queue.retention_ms)),
+    ] {
+        output.line(&format!("{name:<20}  {value}"));
+    }
+}
+
+/// Changes a queue's settings. A name that was never used may be a slip, and is told.
+async fn change(tenure: &Tenure, output: &Output, name: &str, change: Change) -> Result<(), Failure> {
+    let new = tenure.queue(name).await?.is_none();
+    let queue = tenure.change_queue(name, change).await?;
+    output.show(&reply::Queue::from(queue), settings);
+    if new {
+        output.note(&format!("queue {name} was never used before; it is on record now"));
+    }
+    Ok(())
 }

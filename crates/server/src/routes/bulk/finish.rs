@@ -1,6 +1,6 @@
 //! `POST /v1/finish`.
 
-use crate::app::{App, chance};
+use crate::app::App;
 use crate::refused::Refused;
 use crate::sent::{BULK, Sent};
 use axum::Json;
@@ -21,7 +21,7 @@ pub(in crate::routes) async fn finish(
     State(app): State<App>,
     sent: Sent<BULK>,
 ) -> Result<Json<reply::Results<reply::Ended>>, Refused> {
-    let (ids, endings) = request::endings(sent.body()?, chance)?.into_iter().unzip();
+    let (ids, endings) = request::endings(sent.body()?, tenure::by_policy)?.into_iter().unzip();
     let answers = app.ask(app.tenure.finish_all(endings)).await?;
     Ok(Json(reply::Results::new(ids, answers)))
 }

@@ -14,6 +14,7 @@ use tenure_wire::reply;
     get,
     path = "/v1/jobs",
     tag = "jobs",
+    operation_id = "list_jobs",
     params(
         ("queue" = Option<String>, Query, description = "Only of this queue."),
         ("status" = Option<String>, Query, description = "Only in this state: queued, running, completed or failed."),

@@ -12,6 +12,7 @@ use tenure_wire::{Problem, reply, request};
     get,
     path = "/v1/jobs/{id}",
     tag = "jobs",
+    operation_id = "show_job",
     params(("id" = String, Path, description = "The job.")),
     responses((status = 200, body = reply::Job))
 )]

@@ -13,6 +13,7 @@ use tenure_wire::reply;
     get,
     path = "/v1/queues",
     tag = "queues",
+    operation_id = "list_queues",
     params(
         ("cursor" = Option<String>, Query, description = "The `next_cursor` of the page before."),
         ("limit" = Option<u32>, Query, description = "Queues in a page, 1 to 1,000; default 100."),

@@ -12,6 +12,7 @@ use tenure_wire::{Problem, reply};
     get,
     path = "/v1/queues/{queue}",
     tag = "queues",
+    operation_id = "show_queue",
     params(("queue" = String, Path, description = "The queue.")),
     responses((status = 200, body = reply::Queue))
 )]

@@ -6,7 +6,7 @@ use super::op::QUEUES;
 use super::run::{Runner, unwell};
 use crate::Store;
 use crate::conformance::Harness;
-use tenure_core::queue::{Filter, Job, Outcome, What};
+use tenure_core::queue::{Filter, Job, Outcome, Situation, Status, What};
 
 /// Lines shown of each side where the two differ.
 const LINES_MAX: usize = 40;
@@ -28,6 +28,14 @@ impl<H: Harness> Runner<H> {
             self.ledger.met(Met::Retried);
         }
         same(&format!("events of job #{index}"), &theirs, &ours_events)
+    }
+
+    /// What bears on whether a job can run, as far as it bears on this one.
+    pub(super) async fn compare_situation(&mut self, store: &dyn Store, index: usize) -> Result<(), Wrong> {
+        let (theirs_id, ours_id) = self.tables.jobs[index];
+        let theirs = store.situation(theirs_id).await.map_err(unwell)?;
+        let theirs = theirs.map(|theirs| bearing(self.tables.situation_to_core(theirs)));
+        same(&format!("situation of job #{index}"), &theirs, &self.core.situation(ours_id).map(bearing))
     }
 
     pub(super) async fn compare_page(
@@ -75,10 +83,21 @@ impl<H: Harness> Runner<H> {
             let theirs = store.queue(queue).await.map_err(unwell)?;
             let total: u64 = theirs.iter().flat_map(|queue| queue.counts.each()).map(|(_, count)| count).sum();
             same("queue", &theirs, &self.core.queue(queue))?;
-            same("I8: jobs in all states", &total, &self.ledger.enqueued_in(queue))?;
+            same("I8: jobs in all states", &total, &self.ledger.kept_in(queue))?;
         }
         Ok(())
     }
+}
+
+/// A situation without what says nothing: where the engine has no limit nobody counts, and what does not wait is not
+/// held back by anyone.
+fn bearing(of: Situation) -> Situation {
+    let engine_running = of.engine_max.map_or(0, |_| of.engine_running);
+    if of.job.status == Status::Queued {
+        return Situation { engine_running, ..of };
+    }
+    let (ahead, lane_blocked_by, holders) = (None, None, Vec::new());
+    Situation { running: 0, engine_running: 0, key_running: 0, ahead, lane_blocked_by, holders, ..of }
 }
 
 /// Equal, or the lines in which the two differ.

@@ -5,8 +5,10 @@
 //! something on the list of [`Met`] was missed.
 
 mod compare;
+mod draw;
 mod ledger;
 mod op;
+mod operate;
 mod run;
 mod shrink;
 mod tables;
@@ -25,7 +27,7 @@ const COMPARE_EVERY: usize = 25;
 /// Lists this short are compared after every step, so that the step that failed is the one that was wrong.
 const SHORT: usize = 400;
 /// Operations over all walks from which on each [`Met`] is expected.
-const LONG: u64 = 8_000;
+const LONG: u64 = 20_000;
 
 /// What a walk met.
 #[derive(Clone, Debug, Default)]
@@ -36,9 +38,20 @@ pub struct Report {
     pub met: BTreeMap<Met, u64>,
 }
 
-/// What a walk must meet to prove anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Met {
+macro_rules! worth_meeting {
+    ($($(#[$doc:meta])* $met:ident,)+) => {
+        /// What a walk must meet to prove anything.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Met { $($(#[$doc])* $met,)+ }
+
+        impl Met {
+            /// Everything worth meeting.
+            pub const ALL: &[Met] = &[$(Met::$met,)+];
+        }
+    };
+}
+
+worth_meeting! {
     /// An ending under a lease that had run out was refused (A1).
     StaleFinishRefused,
     /// A heartbeat under a lease that had run out was refused (A3).
@@ -51,12 +64,18 @@ pub enum Met {
     Already,
     /// … after the job had been claimed again.
     AlreadyAfterMovingOn,
+    /// … after the job was no longer on record.
+    AlreadyAfterRemoval,
+    /// An ending sent again was forgotten, after its hour (L12).
+    ReceiptForgotten,
     /// Another verb under an ended claim was refused.
     OtherVerbRefused,
     /// Several refusals were counted into one event (L8).
     RefusalsCounted,
     /// An expiry ended a job at its limit (L6).
     CrashLimit,
+    /// An attempt took too long, and it was the last (Q6).
+    TimedOut,
     /// An expiry gave a job that was not started its attempt back (L6).
     NeighbourSpared,
     /// A started mark was accepted (L6).
@@ -73,32 +92,46 @@ pub enum Met {
     CheckpointHandedOn,
     /// A claim found nothing.
     EmptyClaim,
+    /// A claim found a limit full (Q8).
+    AtCapacity,
+    /// A claim found a rate spent.
+    RateLimited,
+    /// A claim found a queue paused.
+    Paused,
+    /// A due job waited for its tenant alone (Q8).
+    TenantHeldBack,
+    /// A due job waited for another of its lane (Q9).
+    LaneHeld,
+    /// A lane stopped at a failure (Q9).
+    LaneBlocked,
+    /// A due job waited in a lane that had stopped (Q9).
+    LaneStopped,
+    /// An enqueue was answered with a job that was there before (Q7).
+    Deduplicated,
+    /// … with one that was no longer on record.
+    DedupAfterRemoval,
+    /// Another body under a key was refused (Q7).
+    DedupConflict,
+    /// A key whose window was over was used again (Q7).
+    KeyUsedAgain,
+    /// A waiting job was cancelled (L11).
+    CancelledWaiting,
+    /// A holder gave back a job that was to be cancelled (L11).
+    CancelledByHolder,
+    /// A lease ran out over a job that was to be cancelled (L11).
+    CancelledByExpiry,
+    /// A running job was ended by force (L11).
+    CancelledByForce,
+    /// An operator put an ended job back (L9).
+    RetriedByOperator,
+    /// An operator's action was refused.
+    ActionRefused,
+    /// An ended job was not kept at all (I19).
+    NotKept,
+    /// A finished job was removed after its retention (I19).
+    Pruned,
     /// The epoch was raised (L2).
     EpochRaised,
-}
-
-impl Met {
-    /// Everything worth meeting.
-    pub const ALL: [Met; 18] = [
-        Met::StaleFinishRefused,
-        Met::ZombieHeartbeatRefused,
-        Met::SameNameRefused,
-        Met::RefusedAtTheInstant,
-        Met::Already,
-        Met::AlreadyAfterMovingOn,
-        Met::OtherVerbRefused,
-        Met::RefusalsCounted,
-        Met::CrashLimit,
-        Met::NeighbourSpared,
-        Met::StartedMark,
-        Met::AttemptsSpent,
-        Met::Retried,
-        Met::RecoveredByClaim,
-        Met::RecoveredBySweep,
-        Met::CheckpointHandedOn,
-        Met::EmptyClaim,
-        Met::EpochRaised,
-    ];
 }
 
 impl Report {
@@ -113,7 +146,7 @@ impl Report {
     /// What was never met.
     #[must_use]
     pub fn missed(&self) -> Vec<Met> {
-        Met::ALL.into_iter().filter(|met| !self.met.contains_key(met)).collect()
+        Met::ALL.iter().copied().filter(|met| !self.met.contains_key(met)).collect()
     }
 }
 
@@ -149,7 +182,7 @@ impl fmt::Display for Failure {
 
 /// One walk of `steps` operations drawn from `seed`, on a new store.
 pub async fn walk<H: Harness>(seed: u64, steps: u32) -> Result<Report, Box<Failure>> {
-    let drawn = op::draw(seed, steps);
+    let drawn = draw::draw(seed, steps);
     match attempt::<H>(drawn.clone()).await {
         Ok(report) => Ok(report),
         Err((step, message)) => {

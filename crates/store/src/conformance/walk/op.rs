@@ -1,9 +1,9 @@
-//! The operations of a walk, drawn from a seed.
+//! The operations of a walk.
 //!
 //! Always true: an operation names jobs and claims by how recent they are, never by id, so that a list of operations
 //! means something on every store and still does after some of them were deleted.
 
-use tenure_core::queue::{Act, Retry, Status};
+use tenure_core::queue::{Act, Action, Change, Status};
 use tenure_core::retry::Backoff;
 
 /// A small space, so that everything meets everything.
@@ -11,6 +11,20 @@ pub(super) const QUEUES: [&str; 3] = ["q", "r", "s.1"];
 pub(super) const KINDS: [&str; 3] = ["x", "y", "z"];
 /// Four workers, two of which carry the same name (A2).
 pub(super) const OWNERS: [&str; 4] = ["ann", "bob", "ann", "cleo"];
+/// Dedup keys, lanes and tenants; some names serve as two of them, and mean nothing to each other.
+pub(super) const KEYS: [&str; 4] = ["k1", "k2", "é/3", "one"];
+pub(super) const LANES: [&str; 3] = ["l1", "l2", "one"];
+pub(super) const TENANTS: [&str; 3] = ["t1", "t2", "one"];
+/// Payloads, each with the number of its value: those of one number are the same body (Q7).
+pub(super) const PAYLOADS: [(&str, usize); 7] = [
+    ("{}", 0),
+    (" [1.0,\t\"ü\\u0041\"] ", 1),
+    ("null", 2),
+    ("{\"b\":1,\"a\":{\"c\":[]}}", 3),
+    ("{ }", 0),
+    ("[1, \"\\u00fcA\"]", 1),
+    ("{\"a\":{\"c\":[]},\"b\":10e-1}", 3),
+];
 
 /// One operation, sent through the first or the second handle of the store.
 #[derive(Clone, Debug)]
@@ -43,6 +57,18 @@ pub(super) enum Op {
     },
     Clock(Move),
     NewEpoch,
+    Change {
+        queue: usize,
+        change: Change,
+    },
+    Limit(Option<u32>),
+    Operate(Vec<(Target, Action)>),
+    /// Step by step, at most so many at a time, until nothing is left to remove.
+    Prune {
+        max: u32,
+    },
+    /// Why the nth most recent job is not running.
+    Explain(usize),
     Job(usize),
     Jobs {
         queue: Option<usize>,
@@ -62,12 +88,29 @@ pub(super) enum Op {
 pub(super) struct Sketch {
     pub(super) queue: usize,
     pub(super) kind: usize,
-    pub(super) payload: &'static str,
+    /// Which of [`PAYLOADS`].
+    pub(super) payload: usize,
     pub(super) priority: i32,
     /// Microseconds from now, either way.
     pub(super) run_in: Option<i64>,
     pub(super) attempts_max: u32,
     pub(super) backoff: Option<Backoff>,
+    pub(super) timeout_ms: Option<u64>,
+    pub(super) key: Option<usize>,
+    pub(super) key_window_ms: Option<u64>,
+    pub(super) lane: Option<usize>,
+    pub(super) tenant: Option<usize>,
+}
+
+/// The job an operator means.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Target {
+    /// The nth most recent that waits, is claimed, or has ended.
+    In(Status, usize),
+    /// The nth most recent.
+    Any(usize),
+    /// An id that is not on record.
+    NoSuchJob,
 }
 
 /// Whose claim a write presents, and what is wrong with it.
@@ -130,161 +173,8 @@ impl Op {
             Op::Enqueue(parts) => without_one(parts, Op::Enqueue),
             Op::Beat(parts) => without_one(parts, Op::Beat),
             Op::Finish(parts) => without_one(parts, Op::Finish),
+            Op::Operate(parts) => without_one(parts, Op::Operate),
             _ => Vec::new(),
         }
-    }
-}
-
-/// A walk of `steps` operations.
-pub(super) fn draw(seed: u64, steps: u32) -> Vec<Step> {
-    let mut chance = Chance(seed);
-    (0..steps).map(|_| Step { second_handle: chance.one_in(3), op: op(&mut chance) }).collect()
-}
-
-fn op(c: &mut Chance) -> Op {
-    match c.below(200) {
-        0..=17 => Op::Enqueue((0..1 + c.below(3)).map(|_| sketch(c)).collect()),
-        18..=57 => claim(c),
-        58..=65 => Op::Start { from: from(c), count: c.below(5) as u32 },
-        66..=88 => Op::Beat((0..few(c)).map(|_| (from(c), beating(c))).collect()),
-        89..=139 => Op::Finish((0..few(c)).map(|_| (from(c), act(c))).collect()),
-        140..=151 => Op::Again(c.recent()),
-        152..=162 => Op::Recover { leases_max: [1, 1, 2, 3, 100][c.below(5)] },
-        163..=184 => Op::Clock(clock(c)),
-        185 => Op::NewEpoch,
-        186..=191 => Op::Job(c.recent()),
-        192..=197 => Op::Jobs {
-            queue: c.maybe(3, |c| c.below(3)),
-            kind: c.maybe(3, |c| c.below(3)),
-            status: c.maybe(2, |c| Status::ALL[c.below(4)]),
-            before: c.maybe(2, |c| c.below(40)),
-            limit: 1 + c.below(8) as u32,
-        },
-        _ => Op::Queues { after: c.maybe(2, |c| c.below(3)), limit: 1 + c.below(3) as u32 },
-    }
-}
-
-fn few(c: &mut Chance) -> usize {
-    [1, 1, 1, 2, 3][c.below(5)]
-}
-
-fn sketch(c: &mut Chance) -> Sketch {
-    const PAYLOADS: [&str; 4] = ["{}", " [1.0,\t\"ü\\u0041\"] ", "null", "{\"b\":1,\"a\":{\"c\":[]}}"];
-    const BACKOFFS: [Backoff; 3] = [
-        Backoff { initial_ms: 0, factor: 1.0, max_ms: 0, jitter: 0.0 },
-        Backoff { initial_ms: 700, factor: 1.7, max_ms: 2_500, jitter: 1.0 },
-        Backoff { initial_ms: 333, factor: 3.0, max_ms: 60_000, jitter: 0.3 },
-    ];
-    Sketch {
-        queue: c.below(3),
-        kind: c.below(3),
-        payload: PAYLOADS[c.below(4)],
-        priority: [0, 0, 0, 1, 1, -1, i32::MAX, i32::MIN][c.below(8)],
-        run_in: c.maybe(3, |c| [-3_600_000_000, -1, 0, 1, 500_000, 4_000_000, 9_000_001][c.below(7)]),
-        attempts_max: [1, 2, 2, 3, 5][c.below(5)],
-        backoff: c.maybe(3, |c| BACKOFFS[c.below(3)]),
-    }
-}
-
-fn claim(c: &mut Chance) -> Op {
-    let queues = match c.below(4) {
-        0 => vec![c.below(3)],
-        1 => vec![c.below(3), c.below(3)],
-        _ => vec![2, 0, 1],
-    };
-    Op::Claim {
-        owner: c.below(4),
-        queues,
-        kinds: c.maybe(4, |c| vec![c.below(3), c.below(3)]),
-        max: [1, 1, 2, 3, 4][c.below(5)],
-        lease_ms: [100, 1_000, 1_000, 5_000, 30_000][c.below(5)],
-        shared: c.maybe(2, |c| [0, 1, 1, 2, 9][c.below(5)]),
-    }
-}
-
-fn from(c: &mut Chance) -> From {
-    let claim = match c.below(10) {
-        0..=5 => Pick::Held(c.recent()),
-        6..=7 => Pick::Expired(c.recent()),
-        _ => Pick::Any(c.recent()),
-    };
-    let twist = match c.below(16) {
-        0 => Twist::Owner(c.below(4)),
-        1 => Twist::MadeUpToken,
-        2 => Twist::TokenOf(c.recent()),
-        3 if c.one_in(3) => Twist::NoSuchJob,
-        _ => Twist::None,
-    };
-    From { claim, twist }
-}
-
-fn beating(c: &mut Chance) -> Beating {
-    Beating {
-        whole: c.one_in(2),
-        progress: c.maybe(3, |c| c.below(256) as u8),
-        checkpoint: c.maybe(3, |c| c.below(256) as u8),
-    }
-}
-
-fn act(c: &mut Chance) -> Act {
-    match c.below(12) {
-        0..=3 => Act::Complete { result: c.maybe(2, |c| format!(" {{\"n\": {}}}", c.below(100))) },
-        4..=7 => {
-            let retry = match c.below(6) {
-                0..=2 => Retry::Policy { chance: c.signed_unit() },
-                3 => Retry::In { delay_ms: 0 },
-                4 => Retry::In { delay_ms: [1, 250, 3_000][c.below(3)] },
-                _ => Retry::Never,
-            };
-            Act::Fail { error: format!("broke: {}", "é".repeat(c.below(400))), retry }
-        }
-        8..=9 => Act::Snooze { delay_ms: [0, 1, 400, 2_500][c.below(4)] },
-        _ => Act::Release,
-    }
-}
-
-fn clock(c: &mut Chance) -> Move {
-    match c.below(10) {
-        0..=4 => Move::Micros([1, 999, 40_000, 100_000, 700_000, 1_000_000, 6_000_000, 31_000_000][c.below(8)]),
-        5..=7 => Move::ToDeadline(c.recent(), [-1, 0, 0, 1][c.below(4)]),
-        _ => Move::ToDue(c.recent()),
-    }
-}
-
-/// Splitmix64: small, seedable, and the same everywhere.
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    fn maybe<T>(&mut self, one_in: usize, some: impl FnOnce(&mut Chance) -> T) -> Option<T> {
-        self.one_in(one_in).then(|| some(self))
-    }
-
-    /// Mostly the latest, sometimes long ago.
-    fn recent(&mut self) -> usize {
-        match self.below(8) {
-            0..=4 => self.below(3),
-            5..=6 => self.below(12),
-            _ => self.below(100),
-        }
-    }
-
-    fn signed_unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64 * 2.0 - 1.0
     }
 }

@@ -5,7 +5,7 @@
 
 use super::compare::same;
 use super::ledger::{Ledger, Presented, Wrong};
-use super::op::{Beating, From, KINDS, Move, OWNERS, Op, Pick, QUEUES, Sketch, Step, Twist};
+use super::op::{Beating, From, KINDS, Move, OWNERS, Op, Pick, QUEUES, Step, Twist};
 use super::tables::Tables;
 use super::{Met, Report};
 use crate::conformance::Harness;
@@ -14,7 +14,7 @@ use crate::{Store, StoreError};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tenure_core::queue::{Beat, Claim, Ending, Filter, Grants, JobId, NewJob, QueueInfo, Queues, Start};
+use tenure_core::queue::{Beat, Beaten, Claim, Ending, Filter, Grants, JobId, QueueInfo, Queues, Start};
 use tenure_core::{Time, Token};
 
 /// A backend may bound what one claim recovers: with more running than this, the walk sweeps instead of claiming.
@@ -22,7 +22,7 @@ const RUNNING_MAX: u64 = 24;
 /// How far back operations reach for a claim.
 const RECENT: usize = 100;
 /// Not on record in any store, and never granted by any.
-const NO_JOB: JobId = JobId(1 << 52);
+pub(super) const NO_JOB: JobId = JobId(1 << 52);
 const NO_TOKEN: Token = Token((1 << 53) - 1);
 
 /// The step that failed, and what was wrong.
@@ -53,7 +53,7 @@ pub(super) struct Runner<H> {
     harness: H,
     pub(super) handles: [Arc<dyn Store>; 2],
     pub(super) core: Queues,
-    now: Time,
+    pub(super) now: Time,
     pub(super) tables: Tables,
     pub(super) ledger: Ledger,
     claims: Vec<Claimed>,
@@ -136,6 +136,14 @@ impl<H: Harness> Runner<H> {
             Op::Recover { leases_max } => self.recover(store, *leases_max).await,
             Op::Clock(by) => self.clock(*by).await,
             Op::NewEpoch => self.new_epoch(store).await,
+            Op::Change { queue, change } => self.change(store, QUEUES[*queue], *change).await,
+            Op::Limit(max_running) => self.limit(store, *max_running).await,
+            Op::Operate(actions) => self.operate(store, actions).await,
+            Op::Prune { max } => self.prune(store, *max).await,
+            Op::Explain(n) => match nth_back(self.tables.jobs.len(), *n) {
+                Some(job) => self.compare_situation(store, job).await,
+                None => self.skip(),
+            },
             Op::Job(n) => match nth_back(self.tables.jobs.len(), *n) {
                 Some(job) => self.compare_job(store, job).await,
                 None => self.skip(),
@@ -158,39 +166,9 @@ impl<H: Harness> Runner<H> {
     }
 
     /// Nothing to apply it to.
-    fn skip(&mut self) -> Result<(), Wrong> {
+    pub(super) fn skip(&mut self) -> Result<(), Wrong> {
         self.applied -= 1;
         Ok(())
-    }
-
-    async fn enqueue(&mut self, store: &dyn Store, sketches: &[Sketch]) -> Result<(), Wrong> {
-        let jobs: Vec<NewJob> = sketches.iter().map(|sketch| self.drawn(sketch)).collect();
-        let theirs = store.enqueue(jobs.clone()).await.map_err(unwell)?;
-        let ours = self.core.enqueue(jobs.clone(), self.now);
-        if theirs.len() != ours.len() {
-            return Err(format!("enqueue: {} answers for {} jobs", theirs.len(), ours.len()));
-        }
-        for ((job, theirs), ours) in jobs.iter().zip(theirs).zip(ours) {
-            self.tables.enqueued(theirs.id, ours.id)?;
-            self.ledger.enqueued(job, self.now);
-            same("enqueue", &(theirs.status, theirs.deduplicated), &(ours.status, ours.deduplicated))?;
-        }
-        Ok(())
-    }
-
-    fn drawn(&self, sketch: &Sketch) -> NewJob {
-        let job = NewJob {
-            queue: QUEUES[sketch.queue].to_owned(),
-            kind: KINDS[sketch.kind].to_owned(),
-            payload: sketch.payload.to_owned(),
-            priority: sketch.priority,
-            run_at: sketch.run_in.map(|micros| Time(self.now.0 + micros)),
-            attempts_max: sketch.attempts_max,
-            backoff: sketch.backoff,
-            timeout_ms: None,
-        };
-        job.check().expect("the walk stays within bounds");
-        job
     }
 
     async fn claim(&mut self, store: &dyn Store, claim: Claim) -> Result<(), Wrong> {
@@ -203,7 +181,7 @@ impl<H: Harness> Runner<H> {
         }
         let known: Option<Vec<usize>> = theirs.jobs.iter().map(|job| self.tables.index(job.id)).collect();
         let units = known.ok_or_else(|| format!("claim: jobs that were never enqueued: {theirs:?}"))?;
-        self.ledger.claimed(&claim, &theirs.jobs, &units, self.now)?;
+        self.ledger.claimed(&claim, &theirs, &units, self.now)?;
         let ids = |jobs: &[tenure_core::queue::ClaimedJob]| jobs.iter().map(|job| job.id).collect::<Vec<_>>();
         let mut translated = theirs.clone();
         translated.jobs.iter_mut().for_each(|job| job.id = self.tables.to_core(job.id));
@@ -223,9 +201,6 @@ impl<H: Harness> Runner<H> {
             }
             self.claims.push(Claimed { job: unit, owner: claim.owner.clone(), token: job.token });
             self.touched.insert(unit);
-        }
-        if theirs.jobs.is_empty() {
-            self.ledger.met(Met::EmptyClaim);
         }
         Ok(())
     }
@@ -265,18 +240,22 @@ impl<H: Harness> Runner<H> {
             let token = self.tables.token_to_core(beat.token);
             let in_core = Beat { token, job: beat.job.map(|id| self.tables.to_core(id)), ..beat.clone() };
             let ours = self.core.heartbeat(&in_core, self.now);
-            let until = theirs.as_ref().ok().map(|beaten| beaten.lease_expires_at);
+            let told = theirs.as_ref().ok().map(|beaten| {
+                let cancelled = beaten.cancel_requested.iter().filter_map(|id| self.tables.index(*id));
+                (beaten.lease_expires_at, cancelled.collect())
+            });
             if beat.job.is_some() {
                 let presented = Presented { unit: job, owner: &beat.owner, token: beat.token };
-                self.ledger.beaten(presented, until, self.now)?;
+                self.ledger.beaten(presented, told, self.now)?;
                 self.touched.extend(job);
             } else {
-                self.ledger.lease_written(&beat.owner, beat.token, until.is_some())?;
-                if let Some(until) = until {
-                    self.ledger.renewed(beat.token, until, self.now)?;
-                }
+                self.ledger.all_beaten(&beat.owner, beat.token, told, self.now)?;
             }
-            same("heartbeat", &theirs, &ours)?;
+            let translated = theirs.map(|beaten| {
+                let cancel_requested = beaten.cancel_requested.iter().map(|id| self.tables.to_core(*id)).collect();
+                Beaten { cancel_requested, ..beaten }
+            });
+            same("heartbeat", &translated, &ours)?;
         }
         Ok(())
     }
@@ -307,6 +286,7 @@ impl<H: Harness> Runner<H> {
         if ours.leases > 0 {
             self.ledger.met(Met::RecoveredBySweep);
         }
+        self.ledger.recovered(leases_max, theirs, self.now)?;
         same("recover", &theirs, &ours)
     }
 
@@ -383,11 +363,11 @@ fn nth_recent<T>(items: &[T], n: usize) -> Option<&T> {
     nth_back(items.len(), n).map(|index| &items[index])
 }
 
-fn nth_back(len: usize, n: usize) -> Option<usize> {
+pub(super) fn nth_back(len: usize, n: usize) -> Option<usize> {
     (len > 0).then(|| len - 1 - n % len)
 }
 
-fn nth_of<T>(mut items: Vec<T>, n: usize) -> Option<T> {
+pub(super) fn nth_of<T>(mut items: Vec<T>, n: usize) -> Option<T> {
     let len = items.len();
     (len > 0).then(|| items.swap_remove(n % len))
 }
@@ -395,7 +375,7 @@ fn nth_of<T>(mut items: Vec<T>, n: usize) -> Option<T> {
 /// The verbs that a walk sends must stay within what callers may send.
 #[cfg(test)]
 mod tests {
-    use super::super::op::draw;
+    use super::super::draw::draw;
     use super::*;
     use tenure_core::queue::Act;
 

@@ -6,7 +6,7 @@
 use super::ledger::Wrong;
 use std::collections::BTreeMap;
 use tenure_core::Token;
-use tenure_core::queue::{Event, Job, JobId};
+use tenure_core::queue::{Event, Job, JobId, Situation};
 
 #[derive(Debug, Default)]
 pub(super) struct Tables {
@@ -75,5 +75,14 @@ impl Tables {
         event.job = self.to_core(event.job);
         event.token = event.token.map(|token| self.token_to_core(token));
         event
+    }
+
+    pub(super) fn situation_to_core(&self, of: Situation) -> Situation {
+        Situation {
+            job: self.job_to_core(of.job),
+            ahead: of.ahead.map(|ahead| Box::new(self.job_to_core(*ahead))),
+            lane_blocked_by: of.lane_blocked_by.map(|id| self.to_core(id)),
+            ..of
+        }
     }
 }

@@ -2,6 +2,12 @@
 //!
 //! Every field is always there; what does not apply is `null`.
 
+mod operate;
+mod queue;
+
+pub use operate::{Bulk, Cancelled, Explanation, Retried, Why};
+pub use queue::{Counts, Limits, Queue, Queues, Rate};
+
 use crate::time;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -266,6 +272,12 @@ pub struct Job {
     pub timeout_ms: Option<u64>,
     /// Its own backoff.
     pub backoff: Option<Backoff>,
+    /// Jobs of one such key run one at a time, in the order of their ids.
+    pub ordering_key: Option<String>,
+    /// The tenant whose limit it counts against.
+    pub limit_key: Option<String>,
+    /// Whether an operator asked its holder to stop.
+    pub cancel_requested: bool,
     /// Who holds it, while it runs.
     pub worker: Option<String>,
     /// The token of its last claim.
@@ -421,6 +433,9 @@ impl Job {
             finished_at: job.finished_at.map(At),
             timeout_ms: job.timeout_ms,
             backoff,
+            ordering_key: job.ordering_key,
+            limit_key: job.limit_key,
+            cancel_requested: job.cancel_requested,
             worker: job.lease.map(|lease| lease.owner),
             token: job.token.map(|token| token.0),
             lease_expires_at,
@@ -485,73 +500,16 @@ impl From<Vec<tenure::Event>> for Timeline {
     }
 }
 
-/// A queue and what it holds.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Queue {
-    /// Its name.
-    pub name: String,
-    /// Jobs by state, each exact up to 10,000.
-    pub counts: Counts,
-    /// The states whose count was cut there.
-    pub counts_capped: Vec<&'static str>,
-    /// When the oldest waiting job was enqueued.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub oldest_queued_at: Option<At>,
-    /// When it was first used.
-    #[schema(value_type = String, format = DateTime)]
-    pub created_at: At,
-}
-
-/// Jobs of a queue by state.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Counts {
-    /// Waiting, due or not.
-    pub queued: u64,
-    /// Claimed.
-    pub running: u64,
-    /// Finished well.
-    pub completed: u64,
-    /// Finished badly.
-    pub failed: u64,
-}
-
-impl From<tenure::QueueInfo> for Queue {
-    fn from(queue: tenure::QueueInfo) -> Queue {
-        let shown = queue.counts.shown();
-        Queue {
-            name: queue.name,
-            counts: Counts {
-                queued: shown.queued,
-                running: shown.running,
-                completed: shown.completed,
-                failed: shown.failed,
-            },
-            counts_capped: queue.counts.capped().into_iter().map(tenure::Status::as_str).collect(),
-            oldest_queued_at: queue.oldest_queued_at.map(At),
-            created_at: At(queue.created_at),
-        }
-    }
-}
-
-/// A page of queues, by name.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Queues {
-    /// The queues.
-    pub queues: Vec<Queue>,
-    /// Where the next page begins, if there is one; opaque.
-    pub next_cursor: Option<String>,
-}
-
-impl From<tenure::Page<tenure::QueueInfo>> for Queues {
-    fn from(page: tenure::Page<tenure::QueueInfo>) -> Queues {
-        let next_cursor = page.items.last().filter(|_| page.more).map(|queue| queue.name.clone());
-        Queues { queues: page.items.into_iter().map(Queue::from).collect(), next_cursor }
-    }
-}
-
 /// The epoch of a store.
 #[derive(Debug, Serialize)]
 pub struct Epoch {
     /// The epoch of the tokens drawn from now on.
     pub epoch: u16,
+}
+
+/// The schema of a store.
+#[derive(Debug, Serialize)]
+pub struct Migrated {
+    /// The number of its last migration; `null` for a store that looks after itself.
+    pub version: Option<i64>,
 }

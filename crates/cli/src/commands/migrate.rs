@@ -1,0 +1,24 @@
+//! `tenure migrate`.
+
+use crate::failure::Failure;
+use crate::output::Output;
+use clap::Args;
+use tenure::Tenure;
+use tenure_wire::reply;
+
+/// Bring the schema of a PostgreSQL store to this version; prints its number. Every other store looks after itself: an
+/// SQLite file is upgraded whenever it is opened.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenure migrate --store postgres://owner@db.example/work")]
+pub(crate) struct Migrate {}
+
+impl Migrate {
+    pub(crate) async fn run(self, store: &str, output: &Output) -> Result<(), Failure> {
+        let version = Tenure::migrate(store).await.map_err(|error| Failure::opening(store, error))?;
+        output.show(&reply::Migrated { version }, |output, reply| match reply.version {
+            Some(version) => output.line(&version.to_string()),
+            None => output.note("nothing to do: this store upgrades itself whenever it is opened"),
+        });
+        Ok(())
+    }
+}

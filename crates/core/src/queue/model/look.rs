@@ -1,0 +1,113 @@
+//! Looking: jobs, queues, events, and why a job is not running.
+
+use super::super::event::Event;
+use super::super::explain::{Explanation, Situation, explain};
+use super::super::job::{Job, JobId, Lease, Status};
+use super::super::request::{Filter, Page, QueueInfo};
+use super::Queues;
+use crate::time::Time;
+use std::collections::BTreeSet;
+
+impl Queues {
+    /// One job, with its lease if it runs.
+    #[must_use]
+    pub fn job(&self, id: JobId) -> Option<Job> {
+        self.jobs.get(&id).map(|job| self.shown(job))
+    }
+
+    /// The events stored for a job, in the order in which each was first written.
+    #[must_use]
+    pub fn events(&self, id: JobId) -> Vec<Event> {
+        self.events.get(&id).cloned().unwrap_or_default()
+    }
+
+    /// Jobs that match, newest first, from below `before`.
+    #[must_use]
+    pub fn jobs(&self, filter: &Filter, before: Option<JobId>, limit: usize) -> Page<Job> {
+        let matches = |job: &&Job| {
+            filter.queue.as_ref().is_none_or(|queue| job.queue == *queue)
+                && filter.status.is_none_or(|status| job.status == status)
+                && filter.kind.as_ref().is_none_or(|kind| job.kind == *kind)
+        };
+        let mut found = self.jobs.range(..before.unwrap_or(JobId(i64::MAX))).rev().map(|(_, job)| job).filter(matches);
+        let items: Vec<Job> = found.by_ref().take(limit).map(|job| self.shown(job)).collect();
+        Page { items, more: found.next().is_some() }
+    }
+
+    /// One queue and its counts.
+    #[must_use]
+    pub fn queue(&self, name: &str) -> Option<QueueInfo> {
+        self.queues.get(name).map(|shelf| QueueInfo {
+            name: name.to_owned(),
+            created_at: shelf.created_at,
+            settings: shelf.settings,
+            counts: shelf.counts,
+            oldest_queued_at: shelf.waiting.first().map(|id| self.jobs[id].created_at),
+        })
+    }
+
+    /// Queues by name, from after `after`.
+    #[must_use]
+    pub fn queues(&self, after: Option<&str>, limit: usize) -> Page<QueueInfo> {
+        let mut names = self.queues.keys().filter(|name| after.is_none_or(|after| name.as_str() > after));
+        let items = names.by_ref().take(limit).filter_map(|name| self.queue(name)).collect();
+        Page { items, more: names.next().is_some() }
+    }
+
+    /// Why a job is not running now.
+    #[must_use]
+    pub fn explain(&self, id: JobId, now: Time) -> Option<Explanation> {
+        self.situation(id).map(|situation| explain(&situation, now))
+    }
+
+    /// What bears on whether a job can run.
+    #[must_use]
+    pub fn situation(&self, id: JobId) -> Option<Situation> {
+        let job = self.job(id)?;
+        let shelf = self.queues.get(&job.queue)?;
+        let lane = job.ordering_key.as_ref().and_then(|key| shelf.lane(key));
+        let ahead = lane.and_then(|lane| {
+            let earlier = lane.running.or_else(|| lane.unfinished.first().copied());
+            earlier.filter(|first| *first != id)
+        });
+        Some(Situation {
+            settings: shelf.settings,
+            running: shelf.counts.running,
+            engine_max: self.max_running,
+            engine_running: self.running,
+            key_running: job.limit_key.as_ref().map_or(0, |key| shelf.running_of_key.get(key).copied().unwrap_or(0)),
+            ahead: ahead.and_then(|id| self.job(id)).map(Box::new),
+            lane_blocked_by: lane.and_then(|lane| lane.blocked_by),
+            holders: self.holders(&job.queue),
+            job,
+        })
+    }
+
+    /// Who holds jobs of a queue now, a few of them.
+    fn holders(&self, queue: &str) -> Vec<String> {
+        let of_queue = self.grants.values().filter(|grant| grant.queue == queue);
+        let owners: BTreeSet<&String> = of_queue.map(|grant| &grant.owner).collect();
+        owners.into_iter().take(5).cloned().collect()
+    }
+
+    fn shown(&self, job: &Job) -> Job {
+        let grant = job.token.filter(|_| job.status == Status::Running).and_then(|token| self.grants.get(&token));
+        let lease = grant.zip(job.token).map(|(grant, token)| Lease {
+            owner: grant.owner.clone(),
+            token,
+            granted_at: grant.granted_at,
+            expires_at: grant.expires_at,
+            pulse: grant.pulse,
+        });
+        Job { lease, ..job.clone() }
+    }
+
+    /// How long until time alone may make these queues claimable.
+    pub(super) fn again_in_ms(&self, queues: &BTreeSet<&str>, now: Time) -> Option<u64> {
+        let due = queues.iter().filter_map(|queue| self.queues.get(*queue)?.scheduled.first()).map(|(at, _)| *at);
+        let grants = self.grants.values().filter(|grant| queues.contains(grant.queue.as_str()));
+        let ends = grants.map(|grant| grant.expires_at);
+        // Rounded up: asking a moment too early would find nothing.
+        due.chain(ends).min().map(|at| Time(at.0 + 999).ms_since(now))
+    }
+}

@@ -1,0 +1,89 @@
+-- Payloads that come through plain SQL, held to the same bounds as everywhere else.
+
+-- A refusal of what a caller sent: TE010, with the stable code as hint.
+create or replace function tenure.refuse(code text, message text) returns void language plpgsql as $$
+begin
+    raise exception '%', message using errcode = 'TE010', hint = code;
+end $$;
+
+-- Text as a JSON string, as core writes it.
+create or replace function tenure.json_string(of text) returns text language plpgsql immutable as $$
+declare
+    escaped text := replace(replace(of, '\', '\\'), '"', '\"');
+begin
+    if escaped ~ '[\u0001-\u001f]' then
+        for code in 1 .. 31 loop
+            escaped := replace(escaped, chr(code), '\u' || lpad(to_hex(code), 4, '0'));
+        end loop;
+    end if;
+    return '"' || escaped || '"';
+end $$;
+
+-- A number as significant digits and a power of ten, so that 1, 1.0 and 10e-1 read the same.
+create or replace function tenure.json_number(written text) returns text language plpgsql immutable as $$
+declare
+    part text[] := regexp_match(written, '^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$');
+    digits text := ltrim(part[2] || coalesce(part[3], ''), '0');
+    significant text := rtrim(digits, '0');
+    power bigint;
+begin
+    if significant = '' then
+        return '0';
+    end if;
+    power := coalesce(part[4], '0')::bigint - length(coalesce(part[3], '')) + length(digits) - length(significant);
+    return part[1] || significant || case when power = 0 then '' else 'e' || power end;
+exception when numeric_value_out_of_range then
+    -- Beyond reckoning; such a number only equals itself.
+    return written;
+end $$;
+
+-- One text for each JSON value: keys sorted, numbers by value, no blanks. Refuses what core refuses.
+create or replace function tenure.canonical(of json, depth integer default 0) returns text language plpgsql as $$
+declare
+    inside text;
+    total bigint;
+    different bigint;
+begin
+    if depth >= 64 and json_typeof(of) in ('object', 'array') then
+        perform tenure.refuse('json_too_deep', '`payload` is nested too deep: at most 64 levels');
+    end if;
+    case json_typeof(of)
+        when 'object' then
+            select string_agg(tenure.json_string(m.key) || ':' || tenure.canonical(m.value, depth + 1), ','
+                              order by m.key collate "C"),
+                   count(*), count(distinct m.key)
+              into inside, total, different from json_each(of) m;
+            if total > different then
+                perform tenure.refuse('json_duplicate_key', '`payload` names a key twice');
+            end if;
+            return '{' || coalesce(inside, '') || '}';
+        when 'array' then
+            select string_agg(tenure.canonical(m.value, depth + 1), ',' order by m.ord)
+              into inside from json_array_elements(of) with ordinality as m(value, ord);
+            return '[' || coalesce(inside, '') || ']';
+        when 'string' then
+            return tenure.json_string(of #>> '{}');
+        when 'number' then
+            return tenure.json_number(of #>> '{}');
+        when 'null' then
+            return 'null';
+        else
+            return of #>> '{}';
+    end case;
+end $$;
+
+-- The canonical text of what a caller sent, or the refusal in our words. Two steps, for the server reads escapes only
+-- when it is asked for the text behind them.
+create or replace function tenure.checked_json(field text, sent text) returns text language plpgsql as $$
+declare
+    parsed json;
+begin
+    begin
+        parsed := sent::json;
+    exception when invalid_text_representation then
+        perform tenure.refuse('json_syntax', format('`%s` is not valid JSON', field));
+    end;
+    return tenure.canonical(parsed);
+exception when invalid_text_representation or untranslatable_character then
+    perform tenure.refuse('unsupported_character', format('`%s` holds \u0000 or a lone surrogate', field));
+end $$;

@@ -1,0 +1,99 @@
+-- An ended attempt as a receipt (L12); `last` if nothing claimed the job after it.
+create or replace function tenure.receipt_of(
+    attempt jsonb, last boolean,
+    out token bigint, out at timestamptz, out owner text, out verb text, out status text, out lost text
+) language sql immutable parallel safe as $$
+    select (attempt ->> 'token')::bigint,
+           timestamptz 'epoch' + (attempt ->> 'ended_at')::bigint * interval '1 microsecond',
+           attempt ->> 'owner',
+           attempt ->> 'verb',
+           case attempt ->> 'outcome' when 'completed' then 'completed' when 'failed' then 'failed'
+                                      when 'cancelled' then 'failed' else 'queued' end,
+           case when attempt ->> 'outcome' = 'cancelled' then 'cancelled' when last then 'expired'
+                else 'superseded' end
+$$;
+
+-- Removes finished jobs, keeping what L12 and Q7 still promise about them.
+create or replace function tenure.forget(ids bigint[], now timestamptz) returns integer language plpgsql as $$
+declare
+    n integer;
+begin
+    with gone as (
+        delete from tenure.finished f where f.id = any (ids) returning f.*
+    ), attempt as (
+        select g.id, r.* from gone g,
+               jsonb_array_elements(g.attempts) with ordinality as a(attempt, ord),
+               tenure.receipt_of(a.attempt, g.owner is null and a.ord = jsonb_array_length(g.attempts)) r
+        union all
+        select g.id, g.token, g.finished_at, g.owner, g.verb, g.status,
+               case g.outcome when 'cancelled' then 'cancelled' else 'expired' end
+          from gone g where g.owner is not null
+    ), receipts as (
+        insert into tenure.receipt (job, token, at, owner, verb, status, lost)
+        select a.* from attempt a where a.at > now - interval '1 hour'
+        on conflict do nothing
+    ), keys as (
+        update tenure.dedup d set ended = g.status from gone g where d.job = g.id
+    ), events as (
+        delete from tenure.event e using gone g where e.job = g.id
+    )
+    select count(*) into n from gone;
+    return n;
+end $$;
+
+-- Removes, of jobs that have just finished, those of queues that keep nothing. A job its lane stopped for stays.
+create or replace function tenure.forget_unkept(ids bigint[], now timestamptz) returns void language plpgsql as $$
+declare
+    unkept bigint[];
+begin
+    if not exists (select from tenure.queue q where q.retention_ms = 0) then
+        return;
+    end if;
+    unkept := array(select f.id from tenure.finished f join tenure.queue q on q.name = f.queue and q.retention_ms = 0
+                     where f.id = any (ids)
+                       and not exists (select from tenure.lane l where l.queue = f.queue and l.key = f.ordering_key
+                                          and l.blocked_by = f.id));
+    if unkept <> '{}' then
+        perform tenure.forget(unkept, now);
+    end if;
+end $$;
+
+-- Removes what is no longer kept, at most `n_max` of each kind (I19).
+create or replace function tenure.prune(
+    n_max integer, out jobs integer, out receipts integer, out keys integer
+) language plpgsql as $$
+declare
+    now timestamptz := tenure.clock();
+    q tenure.queue;
+    old bigint[];
+begin
+    jobs := 0;
+    for q in select k.* from tenure.queue k order by k.name loop
+        exit when jobs >= n_max;
+        old := array(select f.id from tenure.finished f
+                      where f.queue = q.name and f.finished_at <= now - q.retention_ms * interval '1 millisecond'
+                        and not exists (select from tenure.lane l where l.queue = f.queue and l.key = f.ordering_key
+                                           and l.blocked_by = f.id)
+                      order by f.finished_at limit n_max - jobs for update skip locked);
+        if old <> '{}' then
+            jobs := jobs + tenure.forget(old, now);
+        end if;
+    end loop;
+    delete from tenure.receipt r
+     where (r.job, r.token) in (select o.job, o.token from tenure.receipt o
+                                 where o.at <= now - interval '1 hour' order by o.at limit n_max for update skip locked);
+    get diagnostics receipts = row_count;
+    delete from tenure.dedup d
+     where (d.queue, d.key) in (
+        select o.queue, o.key from tenure.dedup o
+         where o.until <= now and not exists (select from tenure.job j where j.id = o.job)
+         order by o.until limit n_max for update skip locked);
+    get diagnostics keys = row_count;
+    -- Left behind by endings in their callers' own transactions.
+    delete from tenure.note n
+     where n.job in (select o.job from tenure.note o
+                      where not exists (select from tenure.job j where j.id = o.job) limit n_max for update skip locked);
+    delete from tenure.slack s
+     where s.token in (select o.token from tenure.slack o
+                        where not exists (select from tenure.lease l where l.token = o.token) limit n_max);
+end $$;

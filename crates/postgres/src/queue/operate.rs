@@ -1,0 +1,134 @@
+//! What operators do: settings and limits, cancel and retry, and the facts behind "why".
+
+use super::EVERY_QUEUE;
+use super::read;
+use crate::PostgresStore;
+use crate::upkeep::first;
+use crate::value::get;
+use tenure_core::queue::{Action, Change, JobId, LaneOnFailure, Operation, QueueInfo, Refusal, Situation, Status};
+use tenure_store::{Result, StoreError};
+use tokio_postgres::types::Type;
+
+pub(super) async fn change(store: &PostgresStore, name: &str, change: Change) -> Result<QueueInfo> {
+    let sent = [
+        ("paused", change.paused.is_some()),
+        ("max_running", change.max_running.is_some()),
+        ("max_running_per_key", change.max_running_per_key.is_some()),
+        ("lane_on_failure", change.lane_on_failure.is_some()),
+        ("retention_ms", change.retention_ms.is_some()),
+        ("rate_limit", change.rate_limit.is_some()),
+        ("rate_limit_per_key", change.rate_limit_per_key.is_some()),
+    ];
+    let names: Vec<&str> = sent.iter().filter(|(_, sent)| *sent).map(|(name, _)| *name).collect();
+    let limit = |max: Option<Option<u32>>| max.flatten().map(|max| max as i32);
+    let (max_running, per_key) = (limit(change.max_running), limit(change.max_running_per_key));
+    let lane_on_failure = change.lane_on_failure.flatten().map(LaneOnFailure::as_str);
+    let retention_ms = change.retention_ms.flatten().map(|ms| ms as i64);
+    let (rate, key_rate) = (change.rate_limit.flatten(), change.rate_limit_per_key.flatten());
+    let (rate_max, key_rate_max) = (rate.map(|rate| rate.max as i32), key_rate.map(|rate| rate.max as i32));
+    let (rate_period, key_rate_period) =
+        (rate.map(|rate| rate.period_ms as i64), key_rate.map(|rate| rate.period_ms as i64));
+    store
+        .database
+        .write(
+            "select tenure.change_queue($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+            &[
+                (&name, Type::TEXT),
+                (&names, Type::TEXT_ARRAY),
+                (&change.paused, Type::BOOL),
+                (&max_running, Type::INT4),
+                (&per_key, Type::INT4),
+                (&lane_on_failure, Type::TEXT),
+                (&retention_ms, Type::INT8),
+                (&rate_max, Type::INT4),
+                (&rate_period, Type::INT8),
+                (&key_rate_max, Type::INT4),
+                (&key_rate_period, Type::INT8),
+            ],
+        )
+        .await?;
+    store.wake(vec![name]);
+    read::queue(store, name).await?.ok_or_else(|| StoreError::broken("the queue that was just changed is gone"))
+}
+
+pub(super) async fn limit(store: &PostgresStore) -> Result<Option<u32>> {
+    let row = first(store.database.read("select max_running from tenure.engine", &[]).await?)?;
+    Ok(get::<Option<i32>>(&row, "max_running")?.map(|max| max as u32))
+}
+
+pub(super) async fn set_limit(store: &PostgresStore, max_running: Option<u32>) -> Result<()> {
+    let max_running = max_running.map(|max| max as i32);
+    let sql = "update tenure.engine set max_running = $1";
+    store.database.write(sql, &[(&max_running, Type::INT4)]).await?;
+    store.wake(vec![EVERY_QUEUE]);
+    Ok(())
+}
+
+pub(super) async fn operate(
+    store: &PostgresStore,
+    operations: Vec<Operation>,
+) -> Result<Vec<std::result::Result<Status, Refusal>>> {
+    let jobs: Vec<i64> = operations.iter().map(|operation| operation.job.0).collect();
+    let actions: Vec<&str> = operations.iter().map(|operation| word(&operation.action)).collect();
+    let reasons: Vec<Option<&str>> = operations.iter().map(|operation| reason(&operation.action)).collect();
+    let sql = "select o.status, o.refusal
+                 from unnest($1::bigint[], $2::text[], $3::text[]) with ordinality as a(job, action, reason, ord),
+                      tenure.operate(a.job, a.action, a.reason) o
+                order by a.ord";
+    let params = [(&jobs as _, Type::INT8_ARRAY), (&actions as _, Type::TEXT_ARRAY), (&reasons as _, Type::TEXT_ARRAY)];
+    let rows = store.database.write(sql, &params).await?;
+    store.wake(vec![EVERY_QUEUE]);
+    rows.iter()
+        .map(|row| {
+            if let Some(word) = get::<Option<&str>>(row, "refusal")? {
+                return Refusal::parse(word).map(Err).ok_or_else(|| StoreError::broken(format!("refusal `{word}`")));
+            }
+            let word: &str = get(row, "status")?;
+            Status::parse(word).map(Ok).ok_or_else(|| StoreError::broken(format!("status `{word}`")))
+        })
+        .collect()
+}
+
+fn word(action: &Action) -> &'static str {
+    match action {
+        Action::Cancel { force: false, .. } => "cancel",
+        Action::Cancel { force: true, .. } => "force",
+        Action::Retry => "retry",
+    }
+}
+
+fn reason(action: &Action) -> Option<&str> {
+    match action {
+        Action::Cancel { reason, .. } => reason.as_deref(),
+        Action::Retry => None,
+    }
+}
+
+pub(super) async fn situation(store: &PostgresStore, id: JobId) -> Result<Option<Situation>> {
+    let Some(job) = read::job(store, id).await? else { return Ok(None) };
+    let rows = store
+        .database
+        .read(
+            include_str!("../../queries/queue/situation.sql"),
+            &[(&job.queue, Type::TEXT), (&job.limit_key, Type::TEXT), (&job.ordering_key, Type::TEXT)],
+        )
+        .await?;
+    let facts = first(rows)?;
+    let info = read::queue(store, &job.queue).await?.ok_or_else(|| StoreError::broken("a job of no queue"))?;
+    let head = get::<Option<i64>>(&facts, "head")?.map(JobId).filter(|head| *head != id);
+    let ahead = match head {
+        Some(head) => read::job(store, head).await?.map(Box::new),
+        None => None,
+    };
+    Ok(Some(Situation {
+        settings: info.settings,
+        running: get::<i32>(&facts, "running")? as u64,
+        engine_max: get::<Option<i32>>(&facts, "engine_max")?.map(|max| max as u32),
+        engine_running: get::<i32>(&facts, "engine_running")? as u64,
+        key_running: get::<i32>(&facts, "key_running")? as u64,
+        ahead,
+        lane_blocked_by: get::<Option<i64>>(&facts, "blocked_by")?.map(JobId),
+        holders: get(&facts, "holders")?,
+        job,
+    }))
+}

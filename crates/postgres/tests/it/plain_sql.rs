@@ -1,0 +1,200 @@
+//! The queue in plain SQL: the caller's own transaction decides (Q10).
+
+use crate::support::{connect, database};
+use tenure_core::LostReason;
+use tenure_core::json;
+use tenure_core::queue::{Act, Beat, Claim, ClaimedJob, Ending, JobId, NewJob, Retry, Status};
+use tenure_postgres::{PostgresStore, TransactionError, enqueue_in, finish_in, held_in};
+use tenure_store::{QueueStore, Upkeep};
+use tenure_testing::TestDatabase;
+use tokio_postgres::Client;
+
+async fn open() -> (TestDatabase, PostgresStore, Client) {
+    let database = database().await;
+    let store = PostgresStore::open(database.url()).await.unwrap();
+    let sql = connect(database.url()).await;
+    (database, store, sql)
+}
+
+async fn claimed(store: &PostgresStore, lease_ms: u64) -> ClaimedJob {
+    store.enqueue(vec![NewJob::new("q", "k", "1")]).await.unwrap().unwrap();
+    store.claim(Claim::new("q", "w").lease_ms(lease_ms)).await.unwrap().jobs.remove(0)
+}
+
+fn code(error: &tokio_postgres::Error) -> &str {
+    error.code().expect("an error of the database").code()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn q10_enqueue_lives_and_dies_with_the_callers_transaction() {
+    let (_database, store, mut sql) = open().await;
+    let transaction = sql.transaction().await.unwrap();
+    transaction.query("select tenure.enqueue('q', 'k', '{\"a\": 1}')", &[]).await.unwrap();
+    assert!(store.claim(Claim::new("q", "w")).await.unwrap().jobs.is_empty(), "not before the commit");
+    transaction.rollback().await.unwrap();
+    assert!(store.claim(Claim::new("q", "w")).await.unwrap().jobs.is_empty(), "nor after a rollback");
+
+    let options = "'{\"priority\": 7, \"attempts_max\": 2, \"ordering_key\": \"a\", \"limit_key\": \"t\"}'";
+    let call = format!("select tenure.enqueue('q', 'k', '{{ \"a\":1.0 }}', {options})");
+    let id: i64 = sql.query_one(&call, &[]).await.unwrap().get(0);
+    let job = store.claim(Claim::new("q", "w")).await.unwrap().jobs.remove(0);
+    assert_eq!((job.id, job.priority, job.attempts_max), (JobId(id), 7, 2));
+    assert_eq!(job.payload, "{ \"a\":1.0 }", "byte for byte");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn q10_a_completion_lives_and_dies_with_the_callers_transaction() {
+    let (_database, store, mut sql) = open().await;
+    let job = claimed(&store, 60_000).await;
+    let complete = "select tenure.complete($1, 'w', $2, '{\"ok\": true}')";
+    let transaction = sql.transaction().await.unwrap();
+    transaction.query(complete, &[&job.id.0, &job.token.0]).await.unwrap();
+    transaction.rollback().await.unwrap();
+    assert_eq!(store.job(job.id).await.unwrap().unwrap().status, Status::Running);
+
+    let status: String = sql.query_one(complete, &[&job.id.0, &job.token.0]).await.unwrap().get(0);
+    assert_eq!(status, "completed");
+    let kept = store.job(job.id).await.unwrap().unwrap();
+    assert_eq!((kept.status, kept.result.as_deref()), (Status::Completed, Some("{\"ok\": true}")));
+    let again: String = sql.query_one(complete, &[&job.id.0, &job.token.0]).await.unwrap().get(0);
+    assert_eq!(again, "completed", "the same ending is answered the same again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn q10_neither_held_nor_complete_in_a_transaction_blocks_a_heartbeat() {
+    let (_database, store, mut sql) = open().await;
+    let job = claimed(&store, 60_000).await;
+    let transaction = sql.transaction().await.unwrap();
+    transaction.query("select tenure.held($1, 'w', $2)", &[&job.id.0, &job.token.0]).await.unwrap();
+    let beat = Beat::new(job.id, "w", job.token).checkpoint("3").progress("\"half\"");
+    assert!(store.heartbeat(vec![beat.clone()]).await.unwrap()[0].is_ok());
+    transaction.query("select tenure.complete($1, 'w', $2)", &[&job.id.0, &job.token.0]).await.unwrap();
+    assert!(store.heartbeat(vec![beat]).await.unwrap()[0].is_ok(), "not committed yet, so still held");
+    transaction.commit().await.unwrap();
+    assert_eq!(store.job(job.id).await.unwrap().unwrap().status, Status::Completed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn q10_held_keeps_others_from_the_work_until_commit_even_past_the_lease() {
+    let (_database, store, mut sql) = open().await;
+    let job = claimed(&store, 100).await;
+    let transaction = sql.transaction().await.unwrap();
+    transaction.query("select tenure.held($1, 'w', $2)", &[&job.id.0, &job.token.0]).await.unwrap();
+    let until = store.job(job.id).await.unwrap().unwrap().lease.unwrap().expires_at;
+    while store.now().await.unwrap() <= until {}
+    assert_eq!(store.recover(10).await.unwrap().leases, 0);
+    assert!(store.claim(Claim::new("q", "thief")).await.unwrap().jobs.is_empty());
+    // A finish in the same transaction is still judged by the lease (L4).
+    let late = transaction.query("select tenure.complete($1, 'w', $2)", &[&job.id.0, &job.token.0]).await.unwrap_err();
+    assert_eq!(code(&late), "TE020");
+    transaction.rollback().await.unwrap();
+    assert_eq!(store.claim(Claim::new("q", "thief")).await.unwrap().jobs.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l3_held_raises_under_an_old_token_and_leaves_the_callers_write_undone() {
+    let (_database, store, mut sql) = open().await;
+    sql.batch_execute("create table effect (n integer)").await.unwrap();
+    let job = claimed(&store, 60_000).await;
+    let transaction = sql.transaction().await.unwrap();
+    transaction.batch_execute("insert into effect values (1)").await.unwrap();
+    let stale = transaction.query("select tenure.held($1, 'w', $2)", &[&job.id.0, &(job.token.0 - 1)]).await;
+    assert_eq!(code(&stale.unwrap_err()), "TE020");
+    drop(transaction);
+    assert_eq!(sql.query("select from effect", &[]).await.unwrap().len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn q8_a_slot_freed_in_the_callers_transaction_is_free_after_its_commit() {
+    let (_database, store, sql) = open().await;
+    store.set_limit(Some(1)).await.unwrap();
+    let job = claimed(&store, 60_000).await;
+    store.enqueue(vec![NewJob::new("q", "k", "2")]).await.unwrap().unwrap();
+    assert!(store.claim(Claim::new("q", "w")).await.unwrap().jobs.is_empty());
+    sql.query("select tenure.fail($1, 'w', $2, 'no', false)", &[&job.id.0, &job.token.0]).await.unwrap();
+    assert_eq!(store.claim(Claim::new("q", "w")).await.unwrap().jobs.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn q7_a_key_means_the_same_body_from_sql_and_from_the_library() {
+    let (_database, store, sql) = open().await;
+    for (i, payload) in [
+        "{\"b\": 1, \"a\": [true, null]}",
+        "\"é \\\"quoted\\\" \\\\ \\u0007 \\ud83d\\ude00\"",
+        "[0.10, -0, 1e2, 12345678901234567890.5e-3, {\"x\\ty\": {}}]",
+        "1e99999999999999999999",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let key = format!("key-{i}");
+        let enqueued = store.enqueue(vec![NewJob::new("q", "k", payload).key(&key)]).await.unwrap().unwrap();
+        // The same value, written another way.
+        let other = json::canonical("payload", payload).unwrap();
+        let call = "select tenure.enqueue('q', 'k', $1::text, jsonb_build_object('key', $2::text))";
+        let id: i64 = sql.query_one(call, &[&other, &key]).await.unwrap().get(0);
+        assert_eq!(JobId(id), enqueued[0].id, "{payload}");
+        let conflict = sql.query_one(call, &[&"\"else\"", &key]).await.unwrap_err();
+        assert_eq!(code(&conflict), "TE003");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn x_plain_sql_refuses_what_every_other_surface_refuses() {
+    let (_database, store, sql) = open().await;
+    for (hint, arguments) in [
+        ("invalid_name", "'-q', 'k', '1'"),
+        ("invalid_name", "'q', '', '1'"),
+        ("invalid_name", "'q', 'k', '1', '{\"key\": \"\"}'"),
+        ("json_syntax", "'q', 'k', '{'"),
+        ("json_duplicate_key", "'q', 'k', '{\"a\":1,\"a\":2}'"),
+        ("unsupported_character", "'q', 'k', '\"\\u0000\"'"),
+        ("unsupported_character", "'q', 'k', '[\"\\ud800\"]'"),
+        ("json_too_deep", "'q', 'k', repeat('[', 65) || repeat(']', 65)"),
+        ("too_large", "'q', 'k', '\"' || repeat('x', 1048576) || '\"'"),
+        ("missing_field", "'q', 'k', null::text"),
+        ("unknown_field", "'q', 'k', '1', '{\"prioritee\": 1}'"),
+        ("out_of_bounds", "'q', 'k', '1', '{\"attempts_max\": 0}'"),
+        ("out_of_bounds", "'q', 'k', '1', '{\"timeout_ms\": 0}'"),
+        ("wrong_type", "'q', 'k', '1', '{\"priority\": \"soon\"}'"),
+        ("wrong_type", "'q', 'k', '1', '{\"run_at\": \"2026-02-30\"}'"),
+        ("wrong_type", "'q', 'k', '1', '[]'"),
+    ] {
+        let refused = sql.query(&format!("select tenure.enqueue({arguments})"), &[]).await;
+        let refused = refused.expect_err(arguments);
+        assert_eq!(code(&refused), "TE010", "{arguments}");
+        assert_eq!(refused.as_db_error().unwrap().hint(), Some(hint), "{arguments}");
+    }
+    assert_eq!(store.queue("q").await.unwrap(), None, "nothing was changed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn q10_the_library_enqueues_and_finishes_in_a_tokio_postgres_transaction() {
+    let (_database, store, mut sql) = open().await;
+    let run_at = store.now().await.unwrap();
+    let job = NewJob::new("q", "k", "7").priority(3).run_at(run_at).limit_key("t").key("once");
+    let transaction = sql.transaction().await.unwrap();
+    let id = enqueue_in(&transaction, "tenure", &job).await.unwrap();
+    assert!(store.claim(Claim::new("q", "w")).await.unwrap().jobs.is_empty());
+    transaction.commit().await.unwrap();
+    let claimed = store.claim(Claim::new("q", "w")).await.unwrap().jobs.remove(0);
+    assert_eq!((claimed.id, claimed.priority, claimed.run_at), (id, 3, run_at));
+
+    let transaction = sql.transaction().await.unwrap();
+    held_in(&transaction, "tenure", id, "w", claimed.token).await.unwrap();
+    let act = Act::Complete { result: Some("1".into()) };
+    let ending = Ending { job: id, owner: "w".into(), token: claimed.token, act };
+    assert_eq!(finish_in(&transaction, "tenure", ending.clone()).await.unwrap(), Status::Completed);
+    transaction.commit().await.unwrap();
+    assert_eq!(store.job(id).await.unwrap().unwrap().status, Status::Completed);
+
+    let transaction = sql.transaction().await.unwrap();
+    let act = Act::Fail { error: "late".into(), retry: Retry::Never };
+    let refused = finish_in(&transaction, "tenure", Ending { act, ..ending }).await.unwrap_err();
+    assert!(matches!(refused, TransactionError::LeaseLost(LostReason::Finished)), "{refused}");
+    drop(transaction);
+    let transaction = sql.transaction().await.unwrap();
+    let other = NewJob::new("q", "k", "8").key("once");
+    let refused = enqueue_in(&transaction, "tenure", &other).await.unwrap_err();
+    assert!(matches!(refused, TransactionError::Conflict(conflict) if conflict.id == Some(id)), "{refused}");
+}

@@ -1,0 +1,4 @@
+//! The limits of the whole engine.
+
+pub(super) mod change;
+pub(super) mod show;

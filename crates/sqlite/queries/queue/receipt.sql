@@ -1,0 +1,5 @@
+-- queue/receipt.sql: an ending that is no longer kept with its job (L12).
+-- In     1 job, 2 token, 3 owner
+-- Reply  at most one row
+-- Index  receipt's key
+SELECT verb, status, lost FROM receipt WHERE job = ?1 AND token = ?2 AND owner = ?3
