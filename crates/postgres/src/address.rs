@@ -15,7 +15,7 @@ pub struct PostgresOptions {
     pub(crate) root_certificate: Option<String>,
 }
 
-/// Connections of one process. Claims and finishes are batched, so a few carry a lot of work; one is for heartbeats.
+/// Connections of one process. Claims and finishes are batched, so a few carry a lot of work.
 const CONNECTIONS_MAX: usize = 10;
 
 impl PostgresOptions {

@@ -14,6 +14,7 @@ as $$
 declare
     now timestamptz;
 begin
+    perform tenure.durably();
     perform from tenure.lease l where l.token = any (tokens) order by l.token for no key update;
     now := tenure.clock();
     return query

@@ -67,6 +67,7 @@ declare
     q tenure.queue;
     old bigint[];
 begin
+    perform tenure.durably();
     jobs := 0;
     for q in select k.* from tenure.queue k order by k.name loop
         exit when jobs >= n_max;

@@ -100,6 +100,7 @@ declare
     -- Read after the lock, for each row: waiting for it may have taken long (L5).
     now timestamptz;
 begin
+    perform tenure.durably();
     leases := 0; requeued := 0; failed := 0;
     for gone in
         select l.* from tenure.lease l

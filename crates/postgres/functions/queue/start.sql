@@ -5,6 +5,7 @@ create or replace function tenure.start(token bigint, owner text, upto integer) 
 declare
     held tenure.lease;
 begin
+    perform tenure.durably();
     select l.* into held from tenure.lease l where l.token = start.token for no key update;
     if not found or held.owner <> start.owner then
         return 'unknown';
