@@ -8,7 +8,7 @@
 //!   (L5); so whoever [holds](held) the work keeps it until the transaction ends;
 //! - each function happens whole or not at all, and what it refuses changes nothing but the count of refusals.
 //!
-//! The transaction is of [rusqlite](crate::rusqlite) 0.41, which is re-exported so that versions cannot disagree. The
+//! The transaction is of [rusqlite] 0.41, which is re-exported so that versions cannot disagree. The
 //! file must have been opened by this version of Tenure before. Best begun with `TransactionBehavior::Immediate`: a
 //! deferred one that has read before meets SQLite's `SQLITE_BUSY_SNAPSHOT` when somebody else wrote meanwhile. SQLite
 //! has one writer, so heartbeats wait while such a transaction is open: keep it short, and never work inside it.
