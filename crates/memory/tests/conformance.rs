@@ -36,8 +36,8 @@ impl Harness for Memory {
 
 tenure_store::conformance!(Memory);
 
-/// 210,000 operations in every run; two tests, for two cores.
-const SEEDS: u64 = 150;
+/// 240,000 operations in every run; two tests, for two cores.
+const SEEDS: u64 = 170;
 const STEPS: u32 = 1_500;
 
 async fn walked(seeds: Range<u64>) {
