@@ -117,13 +117,13 @@ async fn i15_a_hundred_lanes_keep_their_order_over_failures_and_expiries() {
     const DEEP: usize = 20;
     let (_database, handles) = two_handles().await;
     // Two enqueuers at once, each lane from one of them, so that commits arrive out of order between lanes.
-    for half in 0..2 {
+    for (half, handle) in handles.iter().enumerate() {
         for n in 0..DEEP {
             let lanes = (half * LANES / 2)..((half + 1) * LANES / 2);
             let job = |lane: usize| {
                 NewJob::new("l", "k", n.to_string()).ordering_key(format!("lane-{lane}")).attempts_max(1_000)
             };
-            handles[half].enqueue(lanes.map(job).collect()).await.unwrap().unwrap();
+            handle.enqueue(lanes.map(job).collect()).await.unwrap().unwrap();
         }
     }
     let ended: Arc<Mutex<BTreeMap<String, Vec<usize>>>> = Arc::default();
@@ -142,7 +142,7 @@ async fn i15_a_hundred_lanes_keep_their_order_over_failures_and_expiries() {
                         if round % 10 == 9 {
                             continue;
                         }
-                        let fails = (n + round + i as u64) % 5 == 0;
+                        let fails = (n + round + i as u64).is_multiple_of(5);
                         let act = if fails {
                             Act::Fail { error: "no".into(), retry: Retry::In { delay_ms: 0 } }
                         } else {
