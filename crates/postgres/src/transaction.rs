@@ -70,11 +70,13 @@ pub async fn finish_in(
     ending.check()?;
     let (result, error, retry, delay_ms) = match &ending.act {
         Act::Complete { result } => (result.as_deref(), None, true, None),
-        Act::Fail { error, retry: Retry::Never } => (None, Some(error.as_str()), false, None),
+        Act::Fail { error, retry: Retry::Never | Retry::Cancel } => (None, Some(error.as_str()), false, None),
         Act::Fail { error, retry: Retry::In { delay_ms } } => {
             (None, Some(error.as_str()), true, Some(*delay_ms as i64))
         }
-        Act::Fail { error, retry: Retry::Policy { .. } } => (None, Some(error.as_str()), true, None),
+        Act::Fail { error, retry: Retry::Policy { .. } | Retry::TimedOut { .. } } => {
+            (None, Some(error.as_str()), true, None)
+        }
         Act::Snooze { .. } | Act::Release => {
             let limit = "complete or fail; give work back outside a transaction";
             return Err(Invalid::new(tenure_core::bounds::Code::OutOfBounds, "act", limit, "another").into());

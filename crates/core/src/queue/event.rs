@@ -130,7 +130,8 @@ impl Event {
                     format!("failed for good: the lease of attempt {attempt} ran out at {owner}, and it was the last")
                 }
                 Some(Reason::Timeout) => format!("attempt {attempt} of {owner} took too long, and it was the last"),
-                Some(Reason::Cancelled) | None => "failed for good".to_owned(),
+                Some(Reason::Cancelled) => format!("{owner} found it no longer wanted{error}"),
+                None => "failed for good".to_owned(),
             },
             What::CancelRequested => format!("an operator asked {owner} to stop{error}"),
             What::Cancelled => format!("cancelled by an operator{error}"),

@@ -446,8 +446,16 @@ pub enum Retry {
         /// Milliseconds.
         delay_ms: u64,
     },
+    /// By the job's backoff, as [`Policy`](Retry::Policy), after an attempt that outlived `timeout_ms`: the last one
+    /// ends the job with reason `timeout`.
+    TimedOut {
+        /// Drawn by the caller, so that backends agree.
+        chance: f64,
+    },
     /// Not at all.
     Never,
+    /// Not at all, and it is nobody's fault: the handler found it no longer wanted. Reason `cancelled`.
+    Cancel,
 }
 
 /// How the holder ends a claim (Q4).
@@ -510,8 +518,10 @@ impl Ending {
                 *error = bounds::clipped(error);
                 match retry {
                     Retry::In { delay_ms } => bounds::within("retry_in_ms", *delay_ms, 0, bounds::SPAN_MS_MAX),
-                    Retry::Policy { chance } => bounds::within_f64("chance", *chance, -1.0, 1.0),
-                    Retry::Never => Ok(()),
+                    Retry::Policy { chance } | Retry::TimedOut { chance } => {
+                        bounds::within_f64("chance", *chance, -1.0, 1.0)
+                    }
+                    Retry::Never | Retry::Cancel => Ok(()),
                 }
             }
             Act::Snooze { delay_ms } => bounds::within("delay_ms", *delay_ms, 0, bounds::SPAN_MS_MAX),

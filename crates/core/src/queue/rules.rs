@@ -155,11 +155,13 @@ fn settle_uncancelled(act: &Act, job: Running, now: Time) -> Settled {
             run_at: job.run_at,
         },
         Act::Fail { retry: Retry::Never, .. } => failed(Reason::Failed),
+        Act::Fail { retry: Retry::Cancel, .. } => failed(Reason::Cancelled),
+        Act::Fail { retry: Retry::TimedOut { .. }, .. } if job.attempt >= job.attempts_max => failed(Reason::Timeout),
         Act::Fail { .. } if job.attempt >= job.attempts_max => failed(Reason::AttemptsSpent),
         Act::Fail { retry: Retry::In { delay_ms }, .. } => {
             queued(Outcome::Retried, job.attempt, now.plus_ms(*delay_ms))
         }
-        Act::Fail { retry: Retry::Policy { chance }, .. } => {
+        Act::Fail { retry: Retry::Policy { chance } | Retry::TimedOut { chance }, .. } => {
             let delay_ms = job.backoff.unwrap_or_default().delay_ms(job.attempt, *chance);
             queued(Outcome::Retried, job.attempt, now.plus_ms(delay_ms))
         }

@@ -1,6 +1,7 @@
 -- Ends claims (Q4), each answered on its own.
 -- Parameters  one array element for each ending, no job twice. `delays_ms`: of a snooze its delay; of a fail null for
---             the job's backoff moved by `chances`, −1 for never, else exactly so long. `beside` is true inside a
+--             the job's backoff moved by `chances`, −2 for the same after a timeout, −1 for never, −3 for never because
+--             it is not wanted, else exactly so long. `beside` is true inside a
 --             transaction of the caller's own, which must not hold up the lease's heartbeat (Q10): the lease is then
 --             only shared, and learns of the ending through `slack`.
 -- Guard       job, owner, token and an unexpired lease, judged after the lease rows are locked (L3, L4, L5).
@@ -45,13 +46,17 @@ begin
          where j.id = e.job and j.token = e.token and j.running
            and l.token = e.token and l.owner = e.owner and l.expires_at > now
            and (e.verb = 'complete' or j.cancel_requested
-                or e.verb = 'fail' and (e.delay_ms is not distinct from -1 or j.attempt >= j.attempts_max))
+                or e.verb = 'fail' and (e.delay_ms in (-1, -3) or j.attempt >= j.attempts_max))
         returning e.ord, e.verb, e.result, e.error as said, l.owner, l.granted_at, l.last_beat_at, l.longest_gap_ms,
                   l.beats,
                   case when e.verb = 'complete' then null
-                       when e.verb = 'fail' and e.delay_ms is not distinct from -1 then 'failed'
-                       when e.verb = 'fail' and j.attempt >= j.attempts_max then 'attempts_spent'
+                       when e.verb = 'fail' and e.delay_ms = -1 then 'failed'
+                       when e.verb = 'fail' and e.delay_ms = -3 then 'cancelled'
+                       when e.verb = 'fail' and j.attempt >= j.attempts_max
+                           then case e.delay_ms when -2 then 'timeout' else 'attempts_spent' end
                        else 'cancelled' end as reason,
+                  -- Ended by its holder's own word, not by an operator's.
+                  e.verb = 'fail' and (e.delay_ms in (-1, -3) or j.attempt >= j.attempts_max) as own,
                   j.*
     ), kept as (
         insert into tenure.finished (
@@ -62,8 +67,8 @@ begin
                g.timeout_ms, g.beats, g.priority, g.attempt, g.attempts_max, g.queue, g.kind, g.payload,
                g.ordering_key, g.limit_key,
                case g.verb when 'complete' then 'completed' else 'failed' end, g.reason, g.owner,
-               case when g.verb = 'complete' then 'completed' when g.reason = 'cancelled' then 'cancelled'
-                    else 'failed' end,
+               case when g.verb = 'complete' then 'completed' when coalesce(g.own, false) then 'failed'
+                    else 'cancelled' end,
                g.verb, g.result, coalesce(g.said, g.error), g.said is not null,
                -- Only a heartbeat leaves a note, in this claim or in an earlier one.
                case when g.beats > 0 or g.place <> 0 then (select n.progress from tenure.note n where n.job = g.id) end,
@@ -75,7 +80,7 @@ begin
         delete from tenure.note n using gone g where n.job = g.id and (g.beats > 0 or g.place <> 0) and not beside
     ), told as (
         insert into tenure.event (at, job, what, token, owner, attempt, reason, error)
-        select now, g.id, case g.reason when 'cancelled' then 'cancelled' else 'failed' end, g.token, g.owner,
+        select now, g.id, case when coalesce(g.own, false) then 'failed' else 'cancelled' end, g.token, g.owner,
                g.attempt, g.reason, left(g.said, 200)
           from gone g where g.verb <> 'complete'
     )
@@ -107,7 +112,7 @@ begin
                    case e.verb
                        when 'snooze' then tenure.later(now, e.delay_ms)
                        when 'release' then j.run_at
-                       else tenure.later(now, coalesce(e.delay_ms, tenure.backoff_ms(j.backoff, j.attempt, e.chance)))
+                       else tenure.later(now, coalesce(nullif(e.delay_ms, -2), tenure.backoff_ms(j.backoff, j.attempt, e.chance)))
                    end as run_at,
                    case e.verb when 'fail' then 'retried' when 'snooze' then 'snoozed' else 'released' end as outcome
               from ending e

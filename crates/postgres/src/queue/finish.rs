@@ -7,8 +7,12 @@ use tenure_core::queue::{Act, Ended, Ending, Retry, Status};
 use tenure_store::{Fenced, Result, StoreError};
 use tokio_postgres::types::Type;
 
-/// `tenure.finish` reads this delay of a fail as "never again".
+/// `tenure.finish` reads this delay of a fail as "never again" …
 const NEVER: i64 = -1;
+/// … this as "by the backoff, it took too long" …
+const TIMED_OUT: i64 = -2;
+/// … and this as "never again, it is not wanted".
+const CANCEL: i64 = -3;
 
 pub(super) async fn finish(store: &PostgresStore, endings: Vec<Ending>) -> Result<Vec<Fenced<Ended>>> {
     let mut answers: Vec<Option<Fenced<Ended>>> = vec![None; endings.len()];
@@ -73,6 +77,8 @@ fn error(act: &Act) -> Option<&str> {
 fn delay_ms(act: &Act) -> Option<i64> {
     match act {
         Act::Fail { retry: Retry::Never, .. } => Some(NEVER),
+        Act::Fail { retry: Retry::TimedOut { .. }, .. } => Some(TIMED_OUT),
+        Act::Fail { retry: Retry::Cancel, .. } => Some(CANCEL),
         Act::Fail { retry: Retry::In { delay_ms }, .. } | Act::Snooze { delay_ms } => Some(*delay_ms as i64),
         Act::Fail { retry: Retry::Policy { .. }, .. } | Act::Complete { .. } | Act::Release => None,
     }
@@ -80,7 +86,7 @@ fn delay_ms(act: &Act) -> Option<i64> {
 
 fn chance(act: &Act) -> Option<f64> {
     match act {
-        Act::Fail { retry: Retry::Policy { chance }, .. } => Some(*chance),
+        Act::Fail { retry: Retry::Policy { chance } | Retry::TimedOut { chance }, .. } => Some(*chance),
         Act::Fail { .. } | Act::Complete { .. } | Act::Snooze { .. } | Act::Release => None,
     }
 }

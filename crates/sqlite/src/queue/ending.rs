@@ -141,8 +141,11 @@ fn events(ending: &Ending<'_>, now: Time) -> Vec<Event> {
         Outcome::Completed | Outcome::Failed | Outcome::Cancelled | Outcome::Snoozed | Outcome::Released => None,
     };
     let last = settled.reason.map(|reason| match reason {
-        Reason::Cancelled => event(What::Cancelled),
-        Reason::Failed | Reason::AttemptsSpent | Reason::CrashLimit | Reason::Timeout => event(What::Failed),
+        // What its own holder ended has failed, even if it calls that a cancel.
+        Reason::Cancelled if settled.outcome != Outcome::Failed => event(What::Cancelled),
+        Reason::Cancelled | Reason::Failed | Reason::AttemptsSpent | Reason::CrashLimit | Reason::Timeout => {
+            event(What::Failed)
+        }
     });
     first.into_iter().chain(last).collect()
 }

@@ -3,7 +3,7 @@
 use super::Harness;
 use super::tools::{Grip, LEASE_MS, World, complete, fail, now, plain, snooze};
 use tenure_core::bounds::ATTEMPTS_KEPT;
-use tenure_core::queue::{Act, Claim, Outcome, Reason, Retry, Start, Status};
+use tenure_core::queue::{Act, Claim, Outcome, Reason, Retry, Start, Status, What};
 use tenure_core::retry::Backoff;
 use tenure_core::{LostReason, Time, Token};
 
@@ -165,6 +165,33 @@ pub async fn q6_the_last_attempt_fails_for_good<H: Harness>() {
         let job = w.job(grip.id).await;
         assert_eq!((job.reason, job.attempt), (Some(Reason::AttemptsSpent), 2));
     }
+}
+
+/// A handler may find its job no longer wanted: that is final, and not an operator's cancel.
+pub async fn q6_a_handlers_own_cancel_is_final<H: Harness>() {
+    let w = World::<H>::open().await;
+    let grip = w.held_by("a").await;
+    assert_eq!(w.finish(&grip, fail(Retry::Cancel)).await, now(Status::Failed));
+    let job = w.job(grip.id).await;
+    assert_eq!((job.status, job.reason, job.attempt), (Status::Failed, Some(Reason::Cancelled), 1));
+    assert_eq!(job.attempts[0].outcome, Some(Outcome::Failed));
+    assert_eq!(w.whats(grip.id).await, [What::Failed]);
+    assert!(w.events(grip.id).await[0].message().contains("no longer wanted"));
+}
+
+/// An attempt that its worker stopped for taking too long comes back by the backoff; the last one ends the job.
+pub async fn q6_a_worker_can_say_that_an_attempt_took_too_long<H: Harness>() {
+    let mut w = World::<H>::open().await;
+    let id = w.enqueue(plain().attempts_max(2)).await;
+    let grip = w.take("a").await;
+    assert_eq!(w.finish(&grip, fail(Retry::TimedOut { chance: 0.0 })).await, now(Status::Queued));
+    assert_eq!(w.job(id).await.run_at, w.now.plus_ms(1_000));
+    w.pass_ms(1_000).await;
+    let grip = w.take("a").await;
+    assert_eq!(w.finish(&grip, fail(Retry::TimedOut { chance: 0.0 })).await, now(Status::Failed));
+    let job = w.job(id).await;
+    assert_eq!((job.reason, job.attempt), (Some(Reason::Timeout), 2));
+    assert_eq!(w.whats(id).await, [What::Retried, What::Failed]);
 }
 
 /// Each attempt keeps its own error, owner and times.

@@ -144,6 +144,8 @@ macro_rules! conformance {
                 q6_a_named_wait_is_exact,
                 q6_never_is_final,
                 q6_the_last_attempt_fails_for_good,
+                q6_a_handlers_own_cancel_is_final,
+                q6_a_worker_can_say_that_an_attempt_took_too_long,
                 l8_each_attempts_error_is_kept,
                 l6_a_poison_job_starts_exactly_attempts_max_times,
                 l6_with_a_lease_each_the_claim_is_the_start,

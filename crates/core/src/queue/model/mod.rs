@@ -555,7 +555,8 @@ fn told(
         Event { attempt: counted.then_some(settled.attempt), reason: settled.reason, ..event }
     };
     let last = match settled.reason {
-        Some(Reason::Cancelled) => Some(event(What::Cancelled)),
+        // What its own holder ended has failed, even if it calls that a cancel.
+        Some(Reason::Cancelled) if settled.outcome != Outcome::Failed => Some(event(What::Cancelled)),
         Some(_) => Some(event(What::Failed)),
         None => None,
     };

@@ -158,7 +158,9 @@ fn act(c: &mut Chance) -> Act {
     match c.below(12) {
         0..=3 => Act::Complete { result: c.maybe(2, |c| format!(" {{\"n\": {}}}", c.below(100))) },
         4..=7 => {
-            let retry = match c.below(6) {
+            let retry = match c.below(8) {
+                6 => Retry::TimedOut { chance: c.signed_unit() },
+                7 => Retry::Cancel,
                 0..=2 => Retry::Policy { chance: c.signed_unit() },
                 3 => Retry::In { delay_ms: 0 },
                 4 => Retry::In { delay_ms: [1, 250, 3_000][c.below(3)] },

@@ -174,7 +174,7 @@ impl Ledger {
         let spent = unit.attempt >= unit.attempts_max;
         let own = match act {
             Act::Complete { .. } => Status::Completed,
-            Act::Fail { retry: Retry::Never, .. } => Status::Failed,
+            Act::Fail { retry: Retry::Never | Retry::Cancel, .. } => Status::Failed,
             Act::Fail { .. } if spent => Status::Failed,
             Act::Fail { .. } | Act::Snooze { .. } | Act::Release => Status::Queued,
         };
@@ -200,12 +200,17 @@ impl Ledger {
             }
             unit.state = State::Waiting;
         } else {
-            self.end(index, status, cancelled, now);
+            // A lane goes on after a cancel, whoever said it.
+            let unwanted = matches!(act, Act::Fail { retry: Retry::Cancel, .. });
+            self.end(index, status, cancelled || unwanted, now);
         }
         self.close(token);
         if cancelled {
             self.met(Met::CancelledByHolder);
-        } else if spent && status == Status::Failed && !matches!(act, Act::Fail { retry: Retry::Never, .. }) {
+        } else if spent
+            && status == Status::Failed
+            && !matches!(act, Act::Fail { retry: Retry::Never | Retry::Cancel, .. })
+        {
             self.met(Met::AttemptsSpent);
         }
         Ok(())
