@@ -86,7 +86,7 @@ impl Place {
         let mut left = jobs;
         while left > 0 {
             let now = left.min(call);
-            let enqueued = self.tenure.enqueue_all((0..now).map(|i| job(left - i)).collect()).await?;
+            let enqueued = self.tenure.enqueue_all((0..now).map(|i| job(left - i))).await?;
             ensure!(enqueued.len() as u64 == now, "{} of {now} jobs were enqueued", enqueued.len());
             left -= now;
         }

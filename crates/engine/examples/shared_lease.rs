@@ -10,7 +10,7 @@ use tenure::{Beat, Claim, NewJob, Start, Tenure};
 #[tokio::main]
 pub(crate) async fn main() -> tenure::Result<()> {
     let tenure = Tenure::open("memory:").await?;
-    tenure.enqueue_all((0..4).map(|n| NewJob::new("images", "resize", n.to_string())).collect()).await?;
+    tenure.enqueue_all((0..4).map(|n| NewJob::new("images", "resize", n.to_string()))).await?;
 
     // One lease for all four; the first begins at once.
     let jobs = tenure.claim(Claim::new("images", "alice").max(4).lease_ms(500).shared(1)).await?.jobs;

@@ -11,7 +11,11 @@ pub fn by_policy() -> Retry {
 
 /// A number in −1 … 1.
 pub(crate) fn signed_unit() -> f64 {
+    ((bits() >> 11) as f64 / (1u64 << 53) as f64) * 2.0 - 1.0
+}
+
+/// Bits that differ each time.
+pub(crate) fn bits() -> u64 {
     // Each RandomState is keyed anew by the standard library from the system's randomness and a counter.
-    let bits = RandomState::new().hash_one(0u8) >> 11;
-    (bits as f64 / (1u64 << 53) as f64) * 2.0 - 1.0
+    RandomState::new().hash_one(0u8)
 }

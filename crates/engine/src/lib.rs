@@ -25,26 +25,41 @@
 //! ```
 
 mod chance;
+mod clock;
 mod connect;
 mod error;
+mod job;
 mod operate;
 mod queue;
+mod signals;
+pub mod testing;
 pub mod upkeep;
+mod worker;
 
 use std::sync::Arc;
 use tenure_store::Store;
 
 pub use chance::by_policy;
+pub use clock::Moment;
 pub use error::Error;
+pub use job::{IntoJob, Job};
 pub use operate::{Bulk, BulkStep};
 pub use tenure_core::queue::{
     Act, Action, Attempt, Beat, Beaten, Change, Claim, ClaimedJob, Claims, Conflict, Counts, Ended, Ending, Enqueued,
-    Event, Explanation, Filter, Grants, Idle, Job, JobId, LaneOnFailure, Lease, NewJob, Operation, Outcome, Page,
-    Pruned, QueueInfo, Rate, Reason, Recovered, Refusal, Retry, Settings, Start, Status, Verb, What, Why,
+    Event, Explanation, Filter, Grants, Idle, Job as JobInfo, JobId, LaneOnFailure, Lease, NewJob, Operation,
+    Outcome as AttemptOutcome, Page, Pruned, QueueInfo, Rate, Reason, Recovered, Refusal, Retry, Settings, Start,
+    Status, Verb, What, Why,
 };
 pub use tenure_core::retry::Backoff;
 pub use tenure_core::{Invalid, LostReason, Time, Token, bounds};
-pub use tenure_store::StoreError;
+pub use tenure_derive::Job;
+pub use tenure_store::{Clock, StoreError};
+pub use worker::{Cancelled, Context, Hooks, Outcome, Outcomes, QueueShare, Report, Stop, Worker, worker_name};
+
+/// What most programs use: `use tenure::prelude::*`.
+pub mod prelude {
+    pub use crate::{Context, Job, Outcome, Outcomes, Tenure};
+}
 
 /// The answer of every call.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -53,6 +68,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Clone)]
 pub struct Tenure {
     store: Arc<dyn Store>,
+    /// Where it was opened, to open it again for heartbeats.
+    url: Option<Arc<str>>,
 }
 
 impl Tenure {
@@ -61,7 +78,7 @@ impl Tenure {
     /// An empty store gets its schema. An SQLite file of an older Tenure is upgraded; an older PostgreSQL schema is
     /// refused until `tenure migrate` was run; a newer one is refused by name.
     pub async fn open(url: &str) -> Result<Tenure> {
-        Ok(Tenure { store: connect::open(url).await? })
+        Ok(Tenure { store: connect::open(url).await?, url: Some(url.into()) })
     }
 
     /// Brings the store at `url` to the schema of this version, and answers its number. `None`: such a store has no
@@ -72,7 +89,14 @@ impl Tenure {
 
     /// A Tenure on a store that the caller opened.
     pub fn on(store: impl Store) -> Tenure {
-        Tenure { store: Arc::new(store) }
+        Tenure { store: Arc::new(store), url: None }
+    }
+
+    /// How to open the same store apart from this handle, so that whoever takes all connections of this one does not
+    /// hold up a heartbeat (A10). A store that the caller opened is shared.
+    fn apart(&self) -> worker::Opening {
+        let (store, url) = (self.store.clone(), self.url.clone());
+        Box::new(move || Box::pin(async move { connect::apart(store, url.as_deref()).await }))
     }
 
     /// The store's clock: the only one that judges leases (L5).

@@ -1,6 +1,6 @@
 //! The work queue: enqueue, claim, heartbeat, finish, and look.
 
-use crate::{Error, Result, Tenure, chance};
+use crate::{Error, IntoJob, Result, Tenure, chance};
 use std::time::Duration;
 use tenure_core::bounds;
 use tenure_core::queue::{
@@ -15,13 +15,14 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Tenure {
     /// Adds a job.
-    pub async fn enqueue(&self, job: NewJob) -> Result<Enqueued> {
-        let enqueued = self.enqueue_all(vec![job]).await?;
+    pub async fn enqueue(&self, job: impl IntoJob) -> Result<Enqueued> {
+        let enqueued = self.enqueue_all([job]).await?;
         enqueued.into_iter().next().ok_or_else(short_answer)
     }
 
     /// Adds jobs, all or none, in this order.
-    pub async fn enqueue_all(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>> {
+    pub async fn enqueue_all<J: IntoJob>(&self, jobs: impl IntoIterator<Item = J>) -> Result<Vec<Enqueued>> {
+        let jobs = jobs.into_iter().map(IntoJob::into_job).collect::<Result<Vec<NewJob>>>()?;
         NewJob::check_all(&jobs)?;
         self.store.enqueue(jobs).await?.map_err(Error::Conflict)
     }

@@ -377,13 +377,13 @@ pub struct Attempt {
 impl Job {
     /// All that is known of a job.
     #[must_use]
-    pub fn whole(job: tenure::Job) -> Job {
+    pub fn whole(job: tenure::JobInfo) -> Job {
         let attempts = job.all_attempts().into_iter().map(|attempt| Attempt {
             token: attempt.token.0,
             worker: attempt.owner,
             claimed_at: At(attempt.claimed_at),
             ended_at: attempt.ended_at.map(At),
-            outcome: attempt.outcome.map(tenure::Outcome::as_str),
+            outcome: attempt.outcome.map(tenure::AttemptOutcome::as_str),
             error: attempt.error,
             beats: attempt.pulse.beats,
             last_beat_at: attempt.pulse.last_beat_at.map(At),
@@ -405,7 +405,7 @@ impl Job {
 
     /// A job as lists show it: without payload, result, checkpoint and attempts.
     #[must_use]
-    pub fn listed(job: tenure::Job) -> Job {
+    pub fn listed(job: tenure::JobInfo) -> Job {
         let updated_at = At(job.updated_at());
         let claimed = job.lease.as_ref().map(|lease| lease.granted_at);
         let started_at = claimed.or_else(|| job.attempts.last().map(|attempt| attempt.claimed_at)).map(At);
@@ -457,8 +457,8 @@ pub struct Jobs {
     pub next_cursor: Option<String>,
 }
 
-impl From<tenure::Page<tenure::Job>> for Jobs {
-    fn from(page: tenure::Page<tenure::Job>) -> Jobs {
+impl From<tenure::Page<tenure::JobInfo>> for Jobs {
+    fn from(page: tenure::Page<tenure::JobInfo>) -> Jobs {
         let next_cursor = page.items.last().filter(|_| page.more).map(|job| job.id.to_string());
         Jobs { jobs: page.items.into_iter().map(Job::listed).collect(), next_cursor }
     }

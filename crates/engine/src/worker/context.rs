@@ -1,0 +1,152 @@
+//! What a handler is given beside its arguments: who it is, how long it may go on, and where to leave word.
+
+use super::hold::{Cancelled, Hold};
+use super::points::Points;
+use crate::job::to_json;
+use crate::{Result, Tenure};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::any::{Any, TypeId, type_name};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use tenure_core::queue::{Beat, ClaimedJob, JobId};
+use tenure_core::{Invalid, Token, bounds};
+
+/// Values that handlers share, one for each type.
+pub(crate) type Shared = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
+
+/// One attempt at one job, in the hands of its handler. Cheap to clone.
+#[derive(Clone)]
+pub struct Context {
+    attempt: Arc<Running>,
+}
+
+/// What all clones of a context share.
+pub(crate) struct Running {
+    pub(crate) job: ClaimedJob,
+    pub(crate) owner: String,
+    pub(crate) hold: Arc<Hold>,
+    pub(crate) tenure: Tenure,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) points: Option<Arc<Points>>,
+}
+
+impl Context {
+    pub(crate) fn new(attempt: Running) -> Context {
+        Context { attempt: Arc::new(attempt) }
+    }
+
+    /// The job.
+    #[must_use]
+    pub fn id(&self) -> JobId {
+        self.attempt.job.id
+    }
+
+    /// Everything that was claimed: queue, kind, payload, times.
+    #[must_use]
+    pub fn job(&self) -> &ClaimedJob {
+        &self.attempt.job
+    }
+
+    /// Which attempt this is, from 1.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.attempt.job.attempt
+    }
+
+    /// The fencing token of this claim: it only grows, so a database that keeps the last one it saw can refuse an
+    /// older writer (L2).
+    #[must_use]
+    pub fn token(&self) -> Token {
+        self.attempt.job.token
+    }
+
+    /// The name under which the lease is held.
+    #[must_use]
+    pub fn owner(&self) -> &str {
+        &self.attempt.owner
+    }
+
+    /// The store this job came from.
+    #[must_use]
+    pub fn tenure(&self) -> &Tenure {
+        &self.attempt.tenure
+    }
+
+    /// Returns when the handler must stop, with the reason. A handler that has something to put away selects on this;
+    /// one that does not is dropped soon after.
+    pub async fn cancelled(&self) -> Cancelled {
+        self.attempt.hold.stopped().await
+    }
+
+    /// Why the handler must stop, if it must; for code that does not await. After a suspend it knows at once that its
+    /// time is over: ask before an effect that cannot be taken back.
+    #[must_use]
+    pub fn is_cancelled(&self) -> Option<Cancelled> {
+        self.attempt.hold.told()
+    }
+
+    /// Saves where this attempt has got to. It has been committed when this returns, and comes back to the next
+    /// attempt, whichever worker has it, by [`last_checkpoint`](Context::last_checkpoint).
+    pub async fn checkpoint<T: Serialize + ?Sized>(&self, state: &T) -> Result<()> {
+        let beat = self.beat().checkpoint(to_json("checkpoint", state)?);
+        self.send(beat).await
+    }
+
+    /// What the last attempt saved, if it saved anything.
+    pub fn last_checkpoint<T: DeserializeOwned>(&self) -> Result<Option<T>> {
+        let Some(text) = &self.attempt.job.checkpoint else { return Ok(None) };
+        serde_json::from_str(text).map(Some).map_err(|error| {
+            let limit = format!("a checkpoint that reads as {}", type_name::<T>());
+            Invalid::new(bounds::Code::JsonSyntax, "checkpoint", limit, error).into()
+        })
+    }
+
+    /// Tells people how far the work is.
+    pub async fn progress<T: Serialize + ?Sized>(&self, progress: &T) -> Result<()> {
+        let beat = self.beat().progress(to_json("progress", progress)?);
+        self.send(beat).await
+    }
+
+    /// What was given to the worker by [`state`](super::Worker::state).
+    ///
+    /// # Panics
+    /// If no value of this type was given: the attempt then fails and says so.
+    #[must_use]
+    pub fn state<T: Send + Sync + 'static>(&self) -> &T {
+        let value = self.attempt.shared.get(&TypeId::of::<T>()).and_then(|value| value.downcast_ref());
+        value.unwrap_or_else(|| panic!("the worker was given no state of type {}", type_name::<T>()))
+    }
+
+    /// Marks a point of the handler by name. In production it does nothing; a test can kill or pause a worker here
+    /// ([`testing`](crate::testing)).
+    pub async fn reached(&self, point: &str) {
+        if let Some(points) = &self.attempt.points {
+            points.reached(point).await;
+        }
+    }
+
+    pub(crate) fn hold(&self) -> &Arc<Hold> {
+        &self.attempt.hold
+    }
+
+    fn beat(&self) -> Beat {
+        Beat::new(self.id(), self.owner(), self.token())
+    }
+
+    async fn send(&self, beat: Beat) -> Result<()> {
+        let beaten = self.attempt.tenure.heartbeat(beat).await?;
+        if beaten.cancel_requested.contains(&self.id()) {
+            self.attempt.hold.tell(Cancelled::Operator);
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ClaimedJob { id, kind, attempt, token, .. } = &self.attempt.job;
+        write!(f, "Context(job {id}, kind {kind}, attempt {attempt}, token {token})")
+    }
+}

@@ -1,0 +1,181 @@
+//! Endings, gathered: what handlers finish while one write is under way goes into the next.
+//!
+//! Always true: an ending is sent until the store has answered it, or the lease is known to be gone. Sent twice, it is
+//! answered as the first time (L12), so a connection lost in between does no harm.
+
+use super::Report;
+use super::context::Context;
+use super::heart::Heart;
+use super::hold::Hold;
+use super::hooks::Hooks;
+use super::points::Points;
+use crate::Tenure;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tenure_core::LostReason;
+use tenure_core::queue::{Act, Ended, Ending, Retry, Status};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
+
+/// Endings of one write.
+const GATHERED_MAX: usize = 500;
+/// After a store failure, doubling …
+const FAILED_WAIT: Duration = Duration::from_millis(50);
+/// … up to this.
+const FAILED_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// An ending to write.
+pub(super) struct Due {
+    pub(super) ending: Ending,
+    pub(super) hold: Arc<Hold>,
+    /// `None` for a job that was never begun.
+    pub(super) cx: Option<Context>,
+    pub(super) took: Duration,
+}
+
+/// Where endings are left to be written.
+#[derive(Clone)]
+pub(super) struct DropBox {
+    due: UnboundedSender<Due>,
+    unsettled: Arc<AtomicUsize>,
+}
+
+impl DropBox {
+    /// Leaves an ending.
+    pub(super) fn send(&self, due: Due) {
+        self.unsettled.fetch_add(1, Ordering::SeqCst);
+        // It is read until the last box is gone.
+        let _ = self.due.send(due);
+    }
+
+    /// How many endings the store has not answered yet.
+    pub(super) fn unsettled(&self) -> Arc<AtomicUsize> {
+        self.unsettled.clone()
+    }
+}
+
+/// Writes endings.
+pub(super) struct Finisher {
+    drop_box: Option<DropBox>,
+    task: JoinHandle<()>,
+}
+
+impl Finisher {
+    pub(super) fn start(
+        tenure: Tenure,
+        heart: Arc<Heart>,
+        hooks: Arc<dyn Hooks>,
+        report: Arc<Mutex<Report>>,
+        points: Option<Arc<Points>>,
+    ) -> Finisher {
+        let (due, to_write) = unbounded_channel();
+        let unsettled = Arc::new(AtomicUsize::new(0));
+        let writing = Writing { tenure, heart, hooks, report, points, unsettled: unsettled.clone() };
+        Finisher { drop_box: Some(DropBox { due, unsettled }), task: tokio::spawn(writing.run(to_write)) }
+    }
+
+    /// A place to leave endings.
+    pub(super) fn drop_box(&self) -> DropBox {
+        self.drop_box.clone().expect("it is open until it is closed")
+    }
+
+    /// Writes what is left, and ends.
+    pub(super) async fn close(mut self) {
+        self.drop_box = None;
+        // It neither panics nor is it cancelled before this.
+        let _ = (&mut self.task).await;
+    }
+}
+
+impl Drop for Finisher {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+struct Writing {
+    tenure: Tenure,
+    heart: Arc<Heart>,
+    hooks: Arc<dyn Hooks>,
+    report: Arc<Mutex<Report>>,
+    points: Option<Arc<Points>>,
+    unsettled: Arc<AtomicUsize>,
+}
+
+impl Writing {
+    async fn run(self, mut to_write: UnboundedReceiver<Due>) {
+        let mut gathered = Vec::new();
+        let mut failures = 0;
+        loop {
+            if gathered.is_empty() && to_write.recv_many(&mut gathered, GATHERED_MAX).await == 0 {
+                return;
+            }
+            if let Some(points) = &self.points {
+                points.living().await;
+            }
+            gathered.iter_mut().for_each(mend);
+            let endings = gathered.iter().map(|due| due.ending.clone()).collect();
+            match self.tenure.store.finish(endings).await {
+                Ok(answers) => {
+                    failures = 0;
+                    gathered.drain(..).zip(answers).for_each(|(due, answer)| self.answered(&due, answer));
+                }
+                Err(error) => {
+                    if failures == 0 {
+                        tracing::warn!(%error, endings = gathered.len(), "endings wait for the store");
+                        self.hooks.store_away(&error);
+                    }
+                    tokio::time::sleep((FAILED_WAIT * (1 << failures.min(6))).min(FAILED_WAIT_MAX)).await;
+                    failures += 1;
+                    // Whatever the store made of it, it will not take it any more.
+                    let gone = gathered.extract_if(.., |due| due.hold.gone()).collect::<Vec<_>>();
+                    gone.iter().for_each(|due| self.answered(due, Err(LostReason::Expired)));
+                }
+            }
+        }
+    }
+
+    fn answered(&self, due: &Due, answer: Result<Ended, LostReason>) {
+        let Due { ending, cx, took, .. } = due;
+        self.heart.ended(ending.token, ending.job);
+        self.unsettled.fetch_sub(1, Ordering::SeqCst);
+        self.report.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).count(&ending.act, &answer);
+        match &answer {
+            Ok(ended) => tracing::debug!(job = %ending.job, verb = %ending.act.verb(), status = %ended.status, "ended"),
+            Err(reason) => {
+                tracing::warn!(job = %ending.job, token = %ending.token, verb = %ending.act.verb(), %reason, "an ending was refused");
+            }
+        }
+        if let Some(cx) = cx {
+            match answer {
+                Ok(ended) => self.hooks.ended(cx, &ending.act, ended, *took),
+                Err(reason) => self.hooks.refused(cx, &ending.act, reason),
+            }
+        }
+    }
+}
+
+/// An ending that no store would take, such as a result of two megabytes, becomes a failure that says so.
+fn mend(due: &mut Due) {
+    if let Err(invalid) = due.ending.check() {
+        let retry = Retry::Policy { chance: crate::chance::signed_unit() };
+        due.ending.act = Act::Fail { error: format!("the handler's ending was refused: {invalid}"), retry };
+        // Cuts the text, which is all that could be wrong with it now.
+        let _ = due.ending.check();
+    }
+}
+
+impl Report {
+    fn count(&mut self, act: &Act, answer: &Result<Ended, LostReason>) {
+        let counted = match (act, answer) {
+            (_, Err(_)) => &mut self.refused,
+            (Act::Complete { .. }, Ok(_)) => &mut self.completed,
+            (_, Ok(Ended { status: Status::Failed, .. })) => &mut self.failed,
+            (Act::Fail { .. }, Ok(_)) => &mut self.retried,
+            (Act::Snooze { .. }, Ok(_)) => &mut self.snoozed,
+            (Act::Release, Ok(_)) => &mut self.released,
+        };
+        *counted += 1;
+    }
+}

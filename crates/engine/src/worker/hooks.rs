@@ -1,0 +1,46 @@
+//! What a worker tells whoever measures it. Every method does nothing unless it is written.
+
+use super::context::Context;
+use super::hold::Cancelled;
+use std::time::Duration;
+use tenure_core::LostReason;
+use tenure_core::queue::{Act, Ended};
+use tenure_store::StoreError;
+
+/// Called as things happen, from the worker's own tasks: be quick, and do not block.
+pub trait Hooks: Send + Sync + 'static {
+    /// A claim brought this many jobs.
+    fn claimed(&self, jobs: usize) {
+        let _ = jobs;
+    }
+
+    /// A handler begins.
+    fn started(&self, cx: &Context) {
+        let _ = cx;
+    }
+
+    /// A handler was told to stop.
+    fn told_to_stop(&self, cx: &Context, why: Cancelled) {
+        let _ = (cx, why);
+    }
+
+    /// An ending was accepted, `took` after its handler had begun.
+    fn ended(&self, cx: &Context, act: &Act, ended: Ended, took: Duration) {
+        let _ = (cx, act, ended, took);
+    }
+
+    /// An ending was refused: the lease was no longer held (L3).
+    fn refused(&self, cx: &Context, act: &Act, reason: LostReason) {
+        let _ = (cx, act, reason);
+    }
+
+    /// The store does not answer; said once per outage.
+    fn store_away(&self, error: &StoreError) {
+        let _ = error;
+    }
+}
+
+/// Nobody measures.
+pub(super) struct Unwatched;
+
+impl Hooks for Unwatched {}

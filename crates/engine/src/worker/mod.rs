@@ -1,0 +1,356 @@
+//! The worker: claims jobs, keeps their leases, runs their handlers, and writes how they ended.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> tenure::Result<()> {
+//! use serde::{Deserialize, Serialize};
+//! use tenure::prelude::*;
+//!
+//! #[derive(Serialize, Deserialize, Job)]
+//! #[job(kind = "resize", queue = "images")]
+//! struct Resize {
+//!     asset: u64,
+//! }
+//!
+//! async fn resize(cx: Context, job: Resize) -> Outcome<String> {
+//!     cx.progress("decoding").await?; // any error means: try again
+//!     Outcome::done(format!("images/{}.webp", job.asset))
+//! }
+//!
+//! let tenure = Tenure::open("memory:").await?;
+//! let job = tenure.enqueue(Resize { asset: 42 }).await?;
+//!
+//! // `run_until(shutdown)` in a service; `drain` ends when nothing is left to do.
+//! let report = tenure.worker().queue("images").concurrency(16).handle(resize).drain().await?;
+//! assert_eq!(report.completed, 1);
+//! assert_eq!(tenure.job(job.id).await?.unwrap().result.as_deref(), Some(r#""images/42.webp""#));
+//! # Ok(()) }
+//! ```
+//!
+//! Three parts, each a pure `step` with a thin driver around it or small enough not to need one: the [`Shift`] decides
+//! what to claim and begin; the [`Pulse`](pulse::Pulse) decides when to renew and when to stop, on a thread and a
+//! connection of its own; the finisher gathers endings.
+//!
+//! Always true:
+//! - nothing is written about a job except under its lease (L3);
+//! - a handler is told to stop, and is dropped, before the store can give its work away (L5);
+//! - a handler that panics has failed; it does not take the worker with it.
+
+mod context;
+mod drive;
+mod finisher;
+mod handler;
+mod heart;
+mod hold;
+mod hooks;
+mod name;
+mod outcome;
+pub(crate) mod points;
+mod pulse;
+mod run;
+mod running;
+mod shift;
+
+pub use context::Context;
+pub(crate) use heart::Opening;
+pub use hold::Cancelled;
+pub use hooks::Hooks;
+pub use name::worker_name;
+pub use outcome::{Outcome, Outcomes, Stop};
+
+use crate::job::Job;
+use crate::{Result, Tenure};
+use context::Shared;
+use handler::Handlers;
+use points::Points;
+use running::RunningJobs;
+use serde::Serialize;
+use shift::{Plan, Share};
+use std::any::{Any, TypeId};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::bounds::{self, Code, Invalid};
+
+/// Handlers at once, unless said otherwise: enough to hide the store's answers, few enough for a laptop.
+const CONCURRENCY: usize = 10;
+/// The most handlers of one worker.
+const CONCURRENCY_MAX: u64 = 10_000;
+/// How long handlers may go on after shutdown was asked for.
+const GRACE: Duration = Duration::from_secs(30);
+/// How long a handler that was told to stop may put its things away.
+const CANCEL_GRACE: Duration = Duration::from_secs(5);
+
+/// A queue that a worker serves, with its share of the worker.
+#[derive(Clone, Debug)]
+pub struct QueueShare(Share);
+
+impl QueueShare {
+    /// A queue with weight 1 and no limit but the worker's own.
+    pub fn new(name: impl Into<String>) -> QueueShare {
+        QueueShare(Share { name: name.into(), weight: 1, concurrency: None })
+    }
+
+    /// How often it is asked first, against the other queues' weights.
+    #[must_use]
+    pub fn weight(mut self, weight: u32) -> QueueShare {
+        self.0.weight = weight;
+        self
+    }
+
+    /// The most of its jobs in hand at once.
+    #[must_use]
+    pub fn concurrency(mut self, concurrency: usize) -> QueueShare {
+        self.0.concurrency = Some(concurrency);
+        self
+    }
+}
+
+impl<S: Into<String>> From<S> for QueueShare {
+    fn from(name: S) -> QueueShare {
+        QueueShare::new(name)
+    }
+}
+
+/// What a worker did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Jobs completed.
+    pub completed: u64,
+    /// Jobs that failed for good.
+    pub failed: u64,
+    /// Attempts that failed and will be tried again.
+    pub retried: u64,
+    /// Attempts put off.
+    pub snoozed: u64,
+    /// Jobs given back.
+    pub released: u64,
+    /// Endings refused because the lease was no longer held.
+    pub refused: u64,
+}
+
+/// A worker, being set up. Made by [`Tenure::worker`].
+pub struct Worker {
+    tenure: Tenure,
+    owner: String,
+    queues: Vec<Share>,
+    kinds: Option<Vec<String>>,
+    concurrency: usize,
+    prefetch: usize,
+    lease: Duration,
+    grace: Duration,
+    cancel_grace: Duration,
+    handlers: Handlers,
+    hooks: Arc<dyn Hooks>,
+    shared: Arc<Shared>,
+    running: RunningJobs,
+    points: Option<Arc<Points>>,
+    drain: bool,
+}
+
+impl Tenure {
+    /// A worker on this store, to be set up.
+    #[must_use]
+    pub fn worker(&self) -> Worker {
+        Worker {
+            tenure: self.clone(),
+            owner: worker_name(),
+            queues: Vec::new(),
+            kinds: None,
+            concurrency: CONCURRENCY,
+            prefetch: 0,
+            lease: Duration::from_millis(bounds::LEASE_MS_DEFAULT),
+            grace: GRACE,
+            cancel_grace: CANCEL_GRACE,
+            handlers: Handlers::default(),
+            hooks: Arc::new(hooks::Unwatched),
+            shared: Arc::default(),
+            running: RunningJobs::default(),
+            points: None,
+            drain: false,
+        }
+    }
+}
+
+impl Worker {
+    /// Serves this queue too: a name, or a [`QueueShare`] with a weight or a limit. Without any, the queues of the
+    /// handlers' own job types are served.
+    #[must_use]
+    pub fn queue(mut self, queue: impl Into<QueueShare>) -> Worker {
+        let share = queue.into().0;
+        self.queues.retain(|known| known.name != share.name);
+        self.queues.push(share);
+        self
+    }
+
+    /// Handlers at once; 10 unless said otherwise.
+    #[must_use]
+    pub fn concurrency(mut self, concurrency: usize) -> Worker {
+        self.concurrency = concurrency;
+        self
+    }
+
+    /// Jobs to claim ahead of free slots, for many short jobs. They share their worker's lease, count as running, and
+    /// lose no attempt if the worker dies before they begin (L6). Nothing is claimed ahead while a limit is set (Q8).
+    #[must_use]
+    pub fn prefetch(mut self, prefetch: usize) -> Worker {
+        self.prefetch = prefetch;
+        self
+    }
+
+    /// How long a lease lasts between heartbeats: how soon others get the work if this machine dies.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> Worker {
+        self.lease = lease;
+        self
+    }
+
+    /// The name under which leases are held; by default [`worker_name`].
+    #[must_use]
+    pub fn name(mut self, owner: impl Into<String>) -> Worker {
+        self.owner = owner.into();
+        self
+    }
+
+    /// How long handlers may go on after shutdown was asked for; 30 s unless said otherwise.
+    #[must_use]
+    pub fn grace(mut self, grace: Duration) -> Worker {
+        self.grace = grace;
+        self
+    }
+
+    /// How long a handler that was told to stop may put its things away before it is dropped; 5 s unless said
+    /// otherwise. A lease that is lost is not waited for.
+    #[must_use]
+    pub fn cancel_grace(mut self, grace: Duration) -> Worker {
+        self.cancel_grace = grace;
+        self
+    }
+
+    /// A value for all handlers, read by [`Context::state`].
+    #[must_use]
+    pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Worker {
+        let value: Arc<dyn Any + Send + Sync> = Arc::new(value);
+        Arc::make_mut(&mut self.shared).insert(TypeId::of::<T>(), value);
+        self
+    }
+
+    /// Whom to tell what happens.
+    #[must_use]
+    pub fn hooks(mut self, hooks: impl Hooks) -> Worker {
+        self.hooks = Arc::new(hooks);
+        self
+    }
+
+    /// Runs jobs of type `J` with this `async fn(Context, J) -> Outcome<T>`.
+    #[must_use]
+    pub fn handle<J, T, F, Fut>(mut self, handler: F) -> Worker
+    where
+        J: Job,
+        T: Serialize + Send + 'static,
+        F: Fn(Context, J) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Outcome<T>> + Send + 'static,
+    {
+        self.handlers.add(handler);
+        self
+    }
+
+    /// Runs jobs of type `J` with this `fn(Context, J) -> Outcome<T>`, on a thread of its own, where it may block. A
+    /// thread cannot be dropped: ask [`Context::is_cancelled`] now and then.
+    #[must_use]
+    pub fn handle_blocking<J, T, F>(mut self, handler: F) -> Worker
+    where
+        J: Job,
+        T: Serialize + Send + 'static,
+        F: Fn(Context, J) -> Outcome<T> + Send + Sync + 'static,
+    {
+        self.handlers.add_blocking(handler);
+        self
+    }
+
+    /// Runs jobs of every kind that has no handler of its own. The payload is `cx.job().payload`; what is returned is
+    /// kept as JSON.
+    #[must_use]
+    pub fn handle_any<F, Fut>(mut self, handler: F) -> Worker
+    where
+        F: Fn(Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Outcome<Option<String>>> + Send + 'static,
+    {
+        self.handlers.add_any(handler);
+        self
+    }
+
+    /// Works until `shutdown`; then stops claiming, gives back what has not begun, and lets handlers end within the
+    /// grace before they are told to stop.
+    pub async fn run_until(self, shutdown: impl Future<Output = ()>) -> Result<Report> {
+        self.run_until_either(shutdown, std::future::pending()).await
+    }
+
+    /// The same, and from `now` on waits for no handler: they are dropped and their jobs given back.
+    pub async fn run_until_either(
+        self,
+        shutdown: impl Future<Output = ()>,
+        now: impl Future<Output = ()>,
+    ) -> Result<Report> {
+        drive::drive(self, shutdown, now).await
+    }
+
+    /// Works until SIGINT or SIGTERM; a second one does not wait for handlers.
+    pub async fn run_until_signalled(self) -> Result<Report> {
+        let (first, second) = crate::signals::two()?;
+        self.run_until_either(first, second).await
+    }
+
+    /// Works until nothing is due any more: for tests, and for jobs run by another scheduler.
+    pub async fn drain(mut self) -> Result<Report> {
+        self.drain = true;
+        self.run_until(std::future::pending()).await
+    }
+
+    pub(crate) fn with_points(mut self, points: Arc<Points>) -> Worker {
+        self.points = Some(points);
+        self
+    }
+
+    fn queue_names(&self) -> Vec<String> {
+        self.queues.iter().map(|queue| queue.name.clone()).collect()
+    }
+
+    /// Checks what was set up.
+    fn plan(&mut self) -> Result<Plan> {
+        if self.queues.is_empty() {
+            self.queues = self.handlers.queues().iter().map(|name| QueueShare::from(*name).0).collect();
+        }
+        bounds::name("worker", &self.owner)?;
+        bounds::within("queues", self.queues.len() as u64, 1, bounds::CLAIM_QUEUES_MAX)?;
+        for queue in &self.queues {
+            bounds::name("queue", &queue.name)?;
+            bounds::within("weight", queue.weight.into(), 1, 1_000)?;
+            let concurrency = queue.concurrency.unwrap_or(1) as u64;
+            bounds::within("concurrency", concurrency, 1, CONCURRENCY_MAX)?;
+        }
+        bounds::within("concurrency", self.concurrency as u64, 1, CONCURRENCY_MAX)?;
+        bounds::within("prefetch", self.prefetch as u64, 0, CONCURRENCY_MAX)?;
+        let lease_ms = u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX);
+        bounds::within("lease_ms", lease_ms, bounds::LEASE_MS.0, bounds::LEASE_MS.1)?;
+        match self.handlers.kinds() {
+            Some(kinds) if kinds.is_empty() => {
+                return Err(Invalid::new(Code::OutOfBounds, "handlers", "at least one: call `handle`", "none").into());
+            }
+            Some(kinds) => bounds::within("kinds", kinds.len() as u64, 1, bounds::CLAIM_KINDS_MAX)?,
+            None => {}
+        }
+        Ok(Plan {
+            queues: self.queues.clone(),
+            concurrency: self.concurrency,
+            prefetch: self.prefetch,
+            grace: self.grace,
+            drain: self.drain,
+        })
+    }
+}
+
+impl std::fmt::Debug for Worker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Worker").field("owner", &self.owner).field("queues", &self.queues).finish_non_exhaustive()
+    }
+}
