@@ -28,6 +28,12 @@ impl Failure {
         Failure { problem: Problem::new(Kind::Denied, "declined", "nothing was changed"), exit: 1 }
     }
 
+    /// The doctor found what breaks a promise.
+    pub(crate) fn unwell() -> Failure {
+        let message = "a promise does not hold on this store: see what is `wrong`";
+        Failure { problem: Problem::new(Kind::Broken, "unwell", message), exit: 1 }
+    }
+
     /// A file that cannot be read.
     pub(crate) fn unreadable(file: &str, error: &std::io::Error) -> Failure {
         Failure { problem: Problem::new(Kind::Absent, "not_found", format!("cannot read {file}: {error}")), exit: 66 }

@@ -3,7 +3,7 @@
 //! Always true: data goes to stdout, everything else to stderr; `--json` gives the shapes of the HTTP API; text from
 //! strangers is escaped before a terminal sees it; a password in a store address is never printed.
 //!
-//! Exit codes: 0 done · 1 declined at a question · 2 wrong usage · 65 bad input, or it does not fit what is on record (a
+//! Exit codes: 0 done · 1 declined at a question, or the doctor found something wrong · 2 wrong usage · 65 bad input, or it does not fit what is on record (a
 //! dedup key with another body, a cancel of what has ended, a retry of what has not) · 66 not on record · 69 store
 //! unavailable · 75 unknown outcome, try again · 77 not allowed.
 
@@ -34,7 +34,7 @@ Examples:
   tenure queue limit images --max-running 16
   tenure serve --store postgres://app@db.example/work
 
-Exit codes: 0 done, 1 declined at a question, 2 wrong usage, 65 bad input or in conflict with what is
+Exit codes: 0 done, 1 declined at a question or unwell (doctor), 2 wrong usage, 65 bad input or in conflict with what is
 on record, 66 not on record, 69 store unavailable, 75 outcome unknown (try again), 77 not allowed."
 )]
 struct Cli {
@@ -77,9 +77,15 @@ fn main() -> ExitCode {
 async fn run(cli: Cli, output: &Output) -> Result<(), Failure> {
     // What is wrong with the command alone is said before a store is created for it.
     cli.command.check()?;
-    // An older schema cannot be opened: it is upgraded first.
-    if let Command::Migrate(migrate) = cli.command {
-        return migrate.run(&cli.store, output).await;
+    match cli.command {
+        Command::Completions(completions) => {
+            completions.run(output);
+            return Ok(());
+        }
+        Command::Man(man) => return man.run(output),
+        // An older schema cannot be opened: it is upgraded first.
+        Command::Migrate(migrate) => return migrate.run(&cli.store, output).await,
+        _ => {}
     }
     let tenure = Tenure::open(&cli.store).await.map_err(|error| Failure::opening(&cli.store, error))?;
     cli.command.run(&tenure, output).await

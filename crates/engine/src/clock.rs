@@ -5,6 +5,7 @@
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
+use tenure_core::Time;
 
 /// An instant of this machine, comparable only with others of the same boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,4 +36,10 @@ impl Moment {
     pub fn until(self, later: Moment) -> Duration {
         later.0.saturating_sub(self.0)
     }
+}
+
+/// The wall clock of this machine, to be compared with the store's and used for nothing else.
+pub(crate) fn wall() -> Time {
+    let time = clock_gettime(ClockId::Realtime);
+    Time(time.tv_sec.saturating_mul(1_000_000).saturating_add(time.tv_nsec / 1_000))
 }

@@ -27,6 +27,7 @@
 mod chance;
 mod clock;
 mod connect;
+mod doctor;
 mod error;
 mod job;
 mod operate;
@@ -53,7 +54,7 @@ pub use tenure_core::queue::{
 pub use tenure_core::retry::Backoff;
 pub use tenure_core::{Invalid, LostReason, Time, Token, bounds};
 pub use tenure_derive::Job;
-pub use tenure_store::{Clock, StoreError};
+pub use tenure_store::{Clock, Finding, Level, StoreError};
 pub use worker::{Cancelled, Context, Hooks, Outcome, Outcomes, QueueShare, Report, Stop, Worker, worker_name};
 
 /// What most programs use: `use tenure::prelude::*`.

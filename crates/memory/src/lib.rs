@@ -10,7 +10,7 @@ use tenure_core::queue::{
     Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
     Operation, Page, Pruned, QueueInfo, Queues, Recovered, Refusal, Situation, Start, Status,
 };
-use tenure_store::{Clock, Fenced, QueueStore, Result, Signals, StoreError, Upkeep};
+use tenure_store::{Clock, Fenced, Finding, Level, QueueStore, Result, Signals, StoreError, Upkeep};
 
 /// A store that lives as long as this value.
 #[derive(Debug, Default)]
@@ -171,5 +171,10 @@ impl Upkeep for MemoryStore {
 
     async fn describe(&self) -> Result<String> {
         Ok("memory: lives and dies with this process".to_owned())
+    }
+
+    async fn examine(&self) -> Result<Vec<Finding>> {
+        let advice = "use sqlite:FILE or postgres://… for work that must survive";
+        Ok(vec![Finding::advise("durability", Level::Warning, self.describe().await?, advice)])
     }
 }

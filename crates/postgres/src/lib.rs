@@ -12,6 +12,7 @@
 mod address;
 mod cursor;
 mod error;
+mod examine;
 mod listen;
 mod migrate;
 mod pool;

@@ -1,12 +1,13 @@
 //! Upkeep: the clock, recovery and the epoch of tokens.
 
 use crate::PostgresStore;
+use crate::examine;
 use crate::pool::Database;
 use crate::value::{at, get};
 use async_trait::async_trait;
 use tenure_core::Time;
 use tenure_core::queue::{Pruned, Recovered};
-use tenure_store::{Result, StoreError, Upkeep};
+use tenure_store::{Finding, Result, StoreError, Upkeep};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -69,5 +70,9 @@ impl Upkeep for PostgresStore {
         Ok(format!(
             "PostgreSQL {version}, database {name}, schema {schema}; fsync {fsync}, synchronous_commit {commit}"
         ))
+    }
+
+    async fn examine(&self) -> Result<Vec<Finding>> {
+        examine::examine(self).await
     }
 }

@@ -11,6 +11,7 @@
 
 mod address;
 mod connection;
+mod examine;
 mod fault;
 mod identity;
 pub mod in_transaction;
@@ -44,7 +45,7 @@ use tenure_core::queue::{
     Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
     Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status,
 };
-use tenure_store::{Clock, Fenced, QueueStore, Result, Signals, StoreError, Upkeep};
+use tenure_store::{Clock, Fenced, Finding, QueueStore, Result, Signals, StoreError, Upkeep};
 use writer::Writer;
 
 /// Threads that read: one slow list must not hold up the others.
@@ -257,6 +258,10 @@ impl Upkeep for SqliteStore {
             Ok(rows.next()?.map(|row| row.get(0)).transpose()?)
         });
         raised.await?.ok_or_else(StoreError::epochs_spent)
+    }
+
+    async fn examine(&self) -> Result<Vec<Finding>> {
+        examine::examine(self).await
     }
 
     async fn describe(&self) -> Result<String> {

@@ -12,7 +12,7 @@ use tenure_core::Time;
 const MIGRATIONS: &[(&str, &str)] = &[("queue", include_str!("../migrations/0001_queue.sql"))];
 
 /// The last step this program knows.
-const KNOWN: i64 = MIGRATIONS.len() as i64;
+pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 
 /// Brings the file up to date.
 pub(crate) fn migrate(conn: &mut Connection, now: Time) -> Done<()> {
@@ -45,7 +45,7 @@ pub(crate) fn check(conn: &Connection) -> Done<()> {
 }
 
 /// The last step that was applied, if this program knows it.
-fn applied(conn: &Connection) -> Done<i64> {
+pub(crate) fn applied(conn: &Connection) -> Done<i64> {
     let begun: bool = conn.query_row(sql::SCHEMA_EXISTS, [], |row| row.get(0))?;
     let found = if begun { conn.query_row(sql::SCHEMA, [], |row| row.get::<_, Option<i64>>(0))? } else { None };
     match found.unwrap_or(0) {

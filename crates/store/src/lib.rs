@@ -11,6 +11,7 @@ mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
+mod finding;
 mod wake;
 
 use async_trait::async_trait;
@@ -22,6 +23,7 @@ use tenure_core::{LostReason, Time};
 
 pub use clock::Clock;
 pub use error::{Outcome, StoreError};
+pub use finding::{Finding, Level};
 pub use wake::{Listener, Signals};
 
 /// The answer of a store: [`StoreError`] is the world's fault, never the caller's.
@@ -111,4 +113,7 @@ pub trait Upkeep: Send + Sync + 'static {
 
     /// What this store is and how durable, in one line for people.
     async fn describe(&self) -> Result<String>;
+
+    /// Looks at everything that could hurt: durability, room, whoever holds things up.
+    async fn examine(&self) -> Result<Vec<Finding>>;
 }

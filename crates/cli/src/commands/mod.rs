@@ -1,7 +1,10 @@
 //! The commands: `commands/<noun>/<verb>.rs`, one verb one file.
 
+mod completions;
+mod doctor;
 mod enqueue;
 mod job;
+mod man;
 mod migrate;
 mod queue;
 mod serve;
@@ -27,6 +30,12 @@ pub(crate) enum Command {
     Queue(queue::Queue),
     /// Bring the schema of a PostgreSQL store to this version
     Migrate(migrate::Migrate),
+    /// Look at the store's health, and say what to do
+    Doctor(doctor::Doctor),
+    /// Print a completion script for a shell
+    Completions(completions::Completions),
+    /// Print the manual page, or write all of them
+    Man(man::Man),
     /// Look after the store
     #[command(subcommand)]
     Store(store::Store),
@@ -48,8 +57,9 @@ impl Command {
             Command::Enqueue(enqueue) => enqueue.run(tenure, output).await,
             Command::Job(job) => job.run(tenure, output).await,
             Command::Queue(queue) => queue.run(tenure, output).await,
+            Command::Doctor(doctor) => doctor.run(tenure, output).await,
             // Run before a store is opened.
-            Command::Migrate(_) => Ok(()),
+            Command::Migrate(_) | Command::Completions(_) | Command::Man(_) => Ok(()),
             Command::Store(store) => store.run(tenure, output).await,
         }
     }

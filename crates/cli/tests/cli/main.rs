@@ -1,5 +1,6 @@
 //! The binary, as a shell runs it.
 
+mod care;
 mod commands;
 mod operate;
 mod serve;

@@ -8,7 +8,7 @@ use tenure_core::queue::{
     Action, Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Grants, Idle, Job,
     JobId, NewJob, Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status, What,
 };
-use tenure_store::{Fenced, QueueStore, Result, Signals, Upkeep};
+use tenure_store::{Fenced, Finding, QueueStore, Result, Signals, Upkeep};
 
 #[async_trait]
 impl QueueStore for Wrong {
@@ -183,6 +183,10 @@ impl Upkeep for Wrong {
 
     async fn describe(&self) -> Result<String> {
         self.right.describe().await
+    }
+
+    async fn examine(&self) -> Result<Vec<Finding>> {
+        self.right.examine().await
     }
 }
 

@@ -2,9 +2,11 @@
 //!
 //! Every field is always there; what does not apply is `null`.
 
+mod doctor;
 mod operate;
 mod queue;
 
+pub use doctor::{Finding, Findings};
 pub use operate::{Bulk, Cancelled, Explanation, Retried, Why};
 pub use queue::{Counts, Limits, Queue, Queues, Rate};
 

@@ -1,0 +1,63 @@
+//! The commands that look after the tool itself: doctor, completions, man.
+
+use super::Place;
+
+#[test]
+fn doctor_tells_what_it_found_and_what_to_do() {
+    let place = Place::new();
+    let findings = place.json(&["doctor"]);
+    let findings = findings["findings"].as_array().unwrap();
+    let level = |topic: &str| findings.iter().find(|f| f["topic"] == topic).unwrap()["level"].clone();
+    assert_eq!(level("durability"), "fine");
+    assert_eq!(level("pages"), "fine");
+    assert_eq!(level("clock"), "fine");
+    assert_eq!(level("permissions"), "fine");
+    assert!(place.out(&["doctor"]).contains("full"));
+}
+
+#[cfg(unix)]
+#[test]
+fn doctor_warns_of_a_file_that_others_can_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    place.out(&["queue", "list"]);
+    let file = place.folder.path().join("tenure.db");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let findings = place.json(&["doctor"]);
+    let found = findings["findings"].as_array().unwrap().iter().find(|f| f["topic"] == "permissions").unwrap().clone();
+    assert_eq!(found["level"], "warning");
+    assert!(found["advice"].as_str().unwrap().contains("chmod 600"));
+}
+
+/// The tests' own PostgreSQL does not wait for the disk, which breaks what we promise: the doctor must see it.
+#[test]
+fn doctor_ends_with_1_where_a_promise_does_not_hold() {
+    let place = Place::new();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let database = runtime.block_on(tenure_testing::TestDatabase::create()).unwrap();
+    let output = place.tenure(&["doctor", "--store", database.url()]).assert().code(1).get_output().clone();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let wrong: Vec<&str> = said.lines().filter(|line| line.starts_with("wrong")).collect();
+    assert!(wrong.len() == 1 && wrong[0].contains("set fsync = on"), "{said}");
+    for topic in ["standbys", "server", "vacuum", "long transactions", "connections", "pooler", "isolation"] {
+        assert!(said.contains(topic), "{topic}: {said}");
+    }
+}
+
+#[test]
+fn completions_and_manual_pages_know_every_command() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = place.out(&["completions", shell]);
+        for command in ["doctor", "enqueue", "explain"] {
+            assert!(script.contains(command), "{shell}: {command}");
+        }
+    }
+    place.refused(&["completions", "tcsh"], 2);
+    assert!(place.out(&["man"]).contains(".TH tenure 1"));
+    let folder = place.folder.path().join("man1");
+    place.tenure(&["man", "--out", folder.to_str().unwrap()]).assert().success();
+    let page = std::fs::read_to_string(folder.join("tenure-job-explain.1")).unwrap();
+    assert!(page.contains("explain"), "{page}");
+    assert!(!place.folder.path().join("tenure.db").exists(), "no store is made for them");
+}
