@@ -1,0 +1,99 @@
+//! The worker's heartbeats on PostgreSQL: on a thread and on connections of their own.
+
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use tenure::prelude::*;
+use tenure_testing::TestDatabase;
+use tokio_postgres::{Client, NoTls};
+
+#[derive(Serialize, Deserialize, Job)]
+#[job(kind = "step", queue = "steps", attempts_max = 1)]
+struct Step {
+    n: u32,
+}
+
+const LEASE: Duration = Duration::from_millis(600);
+
+async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// Returns when the running lease has been renewed `beats` times.
+async fn beaten(hand: &Client, beats: i32) {
+    loop {
+        let row = hand.query_one("select coalesce(max(beats), 0) from tenure.lease", &[]).await.unwrap();
+        if row.get::<_, i32>(0) >= beats {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[test]
+fn a9_a_handler_that_never_yields_keeps_its_lease() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let database = TestDatabase::create().await.unwrap();
+        let tenure = Tenure::open(database.url()).await.unwrap();
+        let id = tenure.enqueue(Step { n: 0 }).await.unwrap().id;
+        let worker = tenure.worker().lease(LEASE).handle(async |cx: Context, _: Step| {
+            // The only thread of the runtime, for five leases.
+            std::thread::sleep(5 * LEASE);
+            match cx.is_cancelled() {
+                None => Outcome::<()>::done(()),
+                Some(why) => Outcome::fail(why),
+            }
+        });
+        let report = worker.drain().await.unwrap();
+        assert_eq!((report.completed, report.refused), (1, 0));
+        let job = tenure.job(id).await.unwrap().unwrap();
+        assert!(job.attempts[0].pulse.beats >= 5, "{} beats", job.attempts[0].pulse.beats);
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a10_handlers_that_take_every_connection_keep_their_leases() {
+    let database = TestDatabase::create().await.unwrap();
+    let mark = if database.url().contains('?') { '&' } else { '?' };
+    let tenure = Tenure::open(&format!("{}{mark}connections_max=3", database.url())).await.unwrap();
+    tenure.enqueue_all((0..6).map(|n| Step { n })).await.unwrap();
+    let (mut locker, hand) = (connect(database.url()).await, connect(database.url()).await);
+    let lock = locker.transaction().await.unwrap();
+    lock.batch_execute("select from tenure.engine for update").await.unwrap();
+    let worker = tenure.worker().lease(LEASE).handle(async |cx: Context, job: Step| {
+        // Waits for the lock on the server, and keeps its connection meanwhile.
+        cx.tenure().set_limit(Some(100 + job.n)).await?;
+        Outcome::<()>::done(())
+    });
+    let working = tokio::spawn(worker.drain());
+    // Three leases and more.
+    beaten(&hand, 10).await;
+    lock.rollback().await.unwrap();
+    let report = working.await.unwrap().unwrap();
+    assert_eq!((report.completed, report.failed, report.refused), (6, 0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c8_a_worker_goes_on_after_its_server_ended_every_connection() {
+    let database = TestDatabase::create().await.unwrap();
+    let tenure = Tenure::open(database.url()).await.unwrap();
+    tenure.enqueue_all((0..200).map(|n| Step { n })).await.unwrap();
+    let hand = connect(database.url()).await;
+    let worker = tenure.worker().concurrency(4).handle(async |_: Context, job: Step| {
+        tokio::task::yield_now().await;
+        Outcome::<u32>::done(job.n)
+    });
+    let working = tokio::spawn(worker.drain());
+    for _ in 0..5 {
+        let end = "select pg_terminate_backend(pid) from pg_stat_activity
+                    where datname = current_database() and pid <> pg_backend_pid()";
+        hand.batch_execute(end).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    // A claim whose answer was cut off is found again when its lease has run out; what matters is that none is lost.
+    working.await.unwrap().unwrap();
+    let counts = tenure.queue("steps").await.unwrap().unwrap().counts;
+    assert_eq!((counts.completed + counts.running + counts.queued, counts.failed), (200, 0));
+}
