@@ -1,0 +1,32 @@
+//! A typed job and its handler, run by a worker.
+//!
+//! ```text
+//! cargo run -p tenure --example worker
+//! ```
+
+use serde::{Deserialize, Serialize};
+use tenure::prelude::*;
+
+#[derive(Serialize, Deserialize, Job)]
+#[job(kind = "resize", queue = "images")]
+struct Resize {
+    asset: u64,
+}
+
+async fn resize(cx: Context, job: Resize) -> Outcome<String> {
+    cx.checkpoint(&"decoded").await?; // survives a crash; `?` means: try again
+    Outcome::done(format!("images/{}.webp", job.asset)) // or retry, snooze, cancel, fail
+}
+
+#[tokio::main]
+pub(crate) async fn main() -> tenure::Result<()> {
+    let tenure = Tenure::open("memory:").await?; // or sqlite:tenure.db, or postgres://…
+    let id = tenure.enqueue(Resize { asset: 42 }).await?.id;
+
+    // In a service: `.run_until_signalled()`. Drained, it ends when nothing is left to do.
+    let report = tenure.worker().concurrency(16).handle(resize).drain().await?;
+    assert_eq!((report.completed, report.refused), (1, 0));
+    let job = tenure.job(id).await?.expect("finished jobs are kept for a week");
+    println!("job {id} is {} with {}", job.status, job.result.unwrap_or_default());
+    Ok(())
+}
