@@ -9,6 +9,7 @@
 
 mod address;
 mod commands;
+mod config;
 mod failure;
 mod output;
 mod span;
@@ -38,16 +39,14 @@ Exit codes: 0 done, 1 declined at a question or unwell (doctor), 2 wrong usage, 
 on record, 66 not on record, 69 store unavailable, 75 outcome unknown (try again), 77 not allowed."
 )]
 struct Cli {
-    /// Where the work is kept: sqlite:FILE, sqlite::memory:, postgres://USER@HOST/DATABASE or memory:
-    #[arg(
-        long,
-        global = true,
-        value_name = "URL",
-        env = "TENURE_STORE",
-        hide_env_values = true,
-        default_value = "sqlite:tenure.db"
-    )]
-    store: String,
+    /// Where the work is kept: sqlite:FILE, sqlite::memory:, postgres://USER@HOST/DATABASE or memory: [default:
+    /// `store` of the config file, else sqlite:tenure.db]
+    #[arg(long, global = true, value_name = "URL", env = "TENURE_STORE", hide_env_values = true)]
+    store: Option<String>,
+
+    /// The config file [default: ./tenure.toml, else tenure/tenure.toml in your config folder]
+    #[arg(long, global = true, value_name = "FILE", env = "TENURE_CONFIG")]
+    config: Option<std::path::PathBuf>,
 
     /// Print JSON, in the shapes of the HTTP API
     #[arg(long, global = true)]
@@ -83,10 +82,13 @@ async fn run(cli: Cli, output: &Output) -> Result<(), Failure> {
             return Ok(());
         }
         Command::Man(man) => return man.run(output),
-        // An older schema cannot be opened: it is upgraded first.
-        Command::Migrate(migrate) => return migrate.run(&cli.store, output).await,
         _ => {}
     }
-    let tenure = Tenure::open(&cli.store).await.map_err(|error| Failure::opening(&cli.store, error))?;
+    let store = config::store(cli.store, cli.config.as_deref())?;
+    // An older schema cannot be opened: it is upgraded first.
+    if let Command::Migrate(migrate) = cli.command {
+        return migrate.run(&store, output).await;
+    }
+    let tenure = Tenure::open(&store).await.map_err(|error| Failure::opening(&store, error))?;
     cli.command.run(&tenure, output).await
 }

@@ -45,6 +45,29 @@ fn doctor_ends_with_1_where_a_promise_does_not_hold() {
 }
 
 #[test]
+fn a_config_file_names_the_store_unless_somebody_else_does() {
+    let place = Place::new();
+    let config = place.file("tenure.toml", "store = \"sqlite:from_file.db\"\n");
+    let in_file = || place.folder.path().join("from_file.db").exists();
+    // The environment comes first.
+    place.out(&["queue", "list"]);
+    assert!(!in_file());
+    let unset = |args: &[&str]| {
+        let mut command = place.tenure(args);
+        command.env_remove("TENURE_STORE");
+        command
+    };
+    unset(&["queue", "list"]).assert().success();
+    assert!(in_file());
+    unset(&["queue", "list", "--config", "absent.toml"]).assert().code(66);
+    let typo = place.file("typo.toml", "\nstor = \"postgres://u:hunter2@h/db\"\n");
+    let said = unset(&["queue", "list", "--config", &typo]).assert().code(2).get_output().clone();
+    let said = String::from_utf8(said.stderr).unwrap();
+    assert!(said.contains("line 2") && said.contains("stor") && !said.contains("hunter2"), "{said}");
+    unset(&["queue", "list", "--config", &config]).assert().success();
+}
+
+#[test]
 fn completions_and_manual_pages_know_every_command() {
     let place = Place::new();
     for shell in ["bash", "zsh", "fish"] {
