@@ -91,9 +91,11 @@ pub(super) async fn drive(
         }
     };
     tokio::select! {
-        () = driver.shift(Shift::new(plan), leave, leave_now) => {
+        hurried = driver.shift(Shift::new(plan), leave, leave_now) => {
             drop(driver);
-            finisher.close().await;
+            let patience = if hurried { LEAVE_NOW } else { Duration::MAX };
+            // What was not written is found by recovery.
+            let _ = tokio::time::timeout(patience, finisher.close()).await;
         }
         // Nothing more is written; what was in hand is found by recovery.
         () = killed => {}
@@ -103,7 +105,13 @@ pub(super) async fn drive(
 }
 
 impl Driver {
-    async fn shift(&mut self, mut shift: Shift, leave: impl Future<Output = ()>, leave_now: impl Future<Output = ()>) {
+    /// Works a whole shift; answers whether it had to end now.
+    async fn shift(
+        &mut self,
+        mut shift: Shift,
+        leave: impl Future<Output = ()>,
+        leave_now: impl Future<Output = ()>,
+    ) -> bool {
         let queues = self.worker.queue_names();
         let mut listener = self.tenure.store.signals().listen(queues);
         let (mut leave, mut leave_now) = (std::pin::pin!(leave), std::pin::pin!(leave_now));
@@ -113,7 +121,7 @@ impl Driver {
         loop {
             for order in shift.step(event, Moment::now()) {
                 if order == Order::Over {
-                    return;
+                    return leaving_now;
                 }
                 self.carry_out(order);
             }
@@ -125,7 +133,7 @@ impl Driver {
                     patience.as_mut().reset(tokio::time::Instant::now() + LEAVE_NOW);
                     Event::LeaveNow
                 }
-                () = &mut patience, if leaving_now => return,
+                () = &mut patience, if leaving_now => return true,
                 () = &mut leave, if !leaving => {
                     leaving = true;
                     Event::Leave

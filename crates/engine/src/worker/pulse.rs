@@ -15,8 +15,10 @@ const BEAT_AFTER: f64 = 1.0 / 3.0;
 const TELL_AFTER: f64 = 0.75;
 /// … after which they must be gone. What is left covers a clock that runs a little fast, and the last write.
 const SAFE_FOR: f64 = 0.9;
-/// … after which an unanswered heartbeat is asked again.
+/// … after which a heartbeat that failed is sent again.
 const ASK_AGAIN: f64 = 1.0 / 12.0;
+/// … after which one without any answer is sent again beside it: the connection it went over may be dead.
+const ASK_BESIDE: f64 = 1.0 / 4.0;
 
 /// What the heart is told.
 #[derive(Debug)]
@@ -54,7 +56,6 @@ struct Held {
     granted_at: Moment,
     beat_at: Moment,
     jobs: usize,
-    asked: bool,
     told: bool,
 }
 
@@ -82,7 +83,7 @@ impl Pulse {
         match event {
             Event::Granted { token, lease, asked_at, jobs } => {
                 let beat_at = asked_at.after(lease.mul_f64(BEAT_AFTER));
-                self.held.insert(token, Held { lease, granted_at: asked_at, beat_at, jobs, asked: false, told: false });
+                self.held.insert(token, Held { lease, granted_at: asked_at, beat_at, jobs, told: false });
             }
             Event::Ended { token } => {
                 if let Some(held) = self.held.get_mut(&token) {
@@ -94,7 +95,6 @@ impl Pulse {
             }
             Event::Beaten { token, sent_at } => {
                 if let Some(held) = self.held.get_mut(&token) {
-                    held.asked = false;
                     held.granted_at = held.granted_at.max(sent_at);
                     held.beat_at = held.granted_at.after(held.lease.mul_f64(BEAT_AFTER));
                     orders.push(Order::Renewed(token, held.safe_until()));
@@ -107,7 +107,6 @@ impl Pulse {
             }
             Event::Unanswered { token } => {
                 if let Some(held) = self.held.get_mut(&token) {
-                    held.asked = false;
                     held.beat_at = now.after(held.lease.mul_f64(ASK_AGAIN));
                 }
             }
@@ -134,8 +133,8 @@ impl Pulse {
                 held.told = true;
                 orders.push(Order::Ending(*token));
             }
-            if !held.asked && now >= held.beat_at {
-                held.asked = true;
+            if now >= held.beat_at {
+                held.beat_at = now.after(held.lease.mul_f64(ASK_BESIDE));
                 due.push(*token);
             }
         }
@@ -157,8 +156,7 @@ impl Held {
     fn due(&self) -> Moment {
         let end = self.granted_at.after(self.lease);
         let tell = if self.told { end } else { self.tell_at() };
-        let beat = if self.asked { end } else { self.beat_at };
-        tell.min(beat).min(end)
+        tell.min(self.beat_at).min(end)
     }
 }
 
@@ -187,7 +185,8 @@ mod tests {
         assert_eq!(pulse.step(Event::Tick, at(399)), []);
         assert_eq!(pulse.step(Event::Tick, at(400)), [Order::Beat(vec![TOKEN])]);
         assert_eq!(pulse.step(Event::Tick, at(401)), [], "asked once");
-        let renewed = pulse.step(Event::Beaten { token: TOKEN, sent_at: at(400) }, at(450));
+        assert_eq!(pulse.step(Event::Tick, at(700)), [Order::Beat(vec![TOKEN])], "and again over another connection");
+        let renewed = pulse.step(Event::Beaten { token: TOKEN, sent_at: at(400) }, at(750));
         assert_eq!(renewed, [Order::Renewed(TOKEN, at(400 + 1_080))]);
         assert_eq!(pulse.next(), Some(at(800)), "counted from before it was sent");
     }
