@@ -3,6 +3,8 @@
 mod conformance;
 mod limits;
 mod plain_sql;
+mod pooler;
 mod races;
 mod schema;
 mod support;
+mod unknown;
