@@ -7,4 +7,5 @@ mod pooler;
 mod races;
 mod schema;
 mod support;
+mod timeouts;
 mod unknown;
