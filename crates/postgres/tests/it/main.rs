@@ -3,6 +3,7 @@
 mod conformance;
 mod full;
 mod limits;
+mod mixed;
 mod plain_sql;
 mod pooler;
 mod races;

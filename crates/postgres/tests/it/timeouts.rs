@@ -115,3 +115,23 @@ async fn c10_under_a_timeout_of_milliseconds_what_is_there_is_exactly_what_was_a
     let there: BTreeSet<i64> = rows.iter().map(|row| row.get(0)).collect();
     assert_eq!(there, acknowledged);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l7_a_lease_that_recovery_could_not_return_in_time_is_returned_by_the_next() {
+    let (database, store) = hurried("lock_timeout = '100ms'").await;
+    store.enqueue(vec![NewJob::new("q", "k", "1").limit_key("t").ordering_key("l")]).await.unwrap().unwrap();
+    let job = store.claim(Claim::new("q", "w").lease_ms(100)).await.unwrap().jobs.remove(0);
+    while store.now().await.unwrap() < job.lease_expires_at {}
+    let rival = connect(database.url()).await;
+    rival
+        .batch_execute("begin; select from tenure.tenant for update; select from tenure.lane for update")
+        .await
+        .unwrap();
+    // Whose fault it was is clear: not the job's, which must not be given up as stuck.
+    let error = store.recover(10).await.unwrap_err();
+    assert_eq!(error.code(), "unavailable", "{error}");
+    rival.batch_execute("rollback").await.unwrap();
+    let recovered = store.recover(10).await.unwrap();
+    assert_eq!((recovered.leases, recovered.requeued), (1, 1));
+    assert_eq!(store.claim(Claim::new("q", "w")).await.unwrap().jobs[0].id, job.id);
+}
