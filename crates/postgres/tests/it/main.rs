@@ -5,6 +5,7 @@ mod full;
 mod limits;
 mod mixed;
 mod plain_sql;
+mod plans;
 mod pooler;
 mod races;
 mod schema;
