@@ -2,15 +2,18 @@
 
 mod queue;
 mod schema;
+mod size;
 
 fn main() -> anyhow::Result<()> {
     let mut args = std::env::args().skip(1);
     match args.next().as_deref() {
         Some("queue") => queue::run(args),
         Some("schema") => schema::run(args),
+        Some("size") => size::run(args),
         _ => anyhow::bail!(
-            "usage: tenure-bench schema [--jobs N] [--postgres URL] [--only TEXT]\n       {}",
-            queue::USAGE.trim_end()
+            "usage: tenure-bench schema [--jobs N] [--postgres URL] [--only TEXT]\n       {}\n       {}",
+            queue::USAGE.trim_end(),
+            size::USAGE.trim_end()
         ),
     }
 }

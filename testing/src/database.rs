@@ -147,7 +147,7 @@ impl Drop for TestDatabase {
 }
 
 /// The server named by the environment, or this process's own.
-async fn admin_url() -> Result<String, DatabaseError> {
+pub(crate) async fn admin_url() -> Result<String, DatabaseError> {
     if let Ok(url) = std::env::var(TEST_POSTGRES) {
         return Ok(url);
     }

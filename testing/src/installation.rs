@@ -1,12 +1,14 @@
-//! Where PostgreSQL's programs are.
+//! Where PostgreSQL's programs and the pooler are.
 //!
 //! `$PG_BIN`, else the newest Debian installation, else root installs Debian's package; whoever is not root is told in
-//! one line what to install. The install never leaves the distribution's own cluster behind: it would take memory and
-//! port 5432 on a machine that asked for neither.
+//! one line what to install. PgBouncer likewise: `$PGBOUNCER`, else Debian's, else root installs it. An install never
+//! leaves the distribution's own cluster or pooler running: they would take memory and ports 5432 and 6432 on a machine
+//! that asked for neither.
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -19,7 +21,13 @@ const CREATE_CLUSTER_FOLDER: &str = "/etc/postgresql-common/createcluster.d";
 /// What a server needs: to make its data folder, to run, and to be stopped by someone who is not its parent.
 const PROGRAMS: [&str; 3] = ["initdb", "postgres", "pg_ctl"];
 
-/// Why no PostgreSQL can be used on this machine.
+/// Where Debian puts the pooler.
+const DEBIAN_POOLER: &str = "/usr/sbin/pgbouncer";
+
+/// Asked by Debian's packages whether they may start what they installed; see policy-rc.d in invoke-rc.d(8).
+const START_POLICY: &str = "/usr/sbin/policy-rc.d";
+
+/// Why no PostgreSQL, or no pooler, can be used on this machine.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InstallationError {
@@ -28,6 +36,9 @@ pub enum InstallationError {
         "no PostgreSQL found: install it (Debian: `apt-get install postgresql`) or set PG_BIN to the folder of `initdb`"
     )]
     Absent,
+    /// No pooler found, and not allowed to install.
+    #[error("no PgBouncer found: install it (Debian: `apt-get install pgbouncer`) or set PGBOUNCER to the program")]
+    PoolerAbsent,
     /// The folder lacks a program. Debian's client package, for one, has neither `initdb` nor `postgres`.
     #[error("{} has no `{program}`: PG_BIN must name the folder of the server's programs", folder.display())]
     Incomplete {
@@ -60,6 +71,37 @@ pub(crate) fn find_or_install(may_install: bool) -> Result<PathBuf, Installation
     eprintln!("tenure-testing: no PostgreSQL found, installing Debian's package");
     install()?;
     newest(Path::new(DEBIAN_VERSIONS)).ok_or(InstallationError::Absent)
+}
+
+/// Makes sure that there is a pooler for the tests that want one, by installing it where that is allowed.
+///
+/// # Errors
+///
+/// See [`InstallationError`].
+pub fn install_pooler() -> Result<(), InstallationError> {
+    find_or_install_pooler(rustix::process::geteuid().is_root()).map(drop)
+}
+
+/// PgBouncer's program; installs it if `may_install`.
+pub(crate) fn find_or_install_pooler(may_install: bool) -> Result<PathBuf, InstallationError> {
+    let named = std::env::var_os("PGBOUNCER").filter(|program| !program.is_empty()).map(PathBuf::from);
+    let program = named.unwrap_or_else(|| PathBuf::from(DEBIAN_POOLER));
+    if program.is_file() {
+        return Ok(program);
+    }
+    if program != Path::new(DEBIAN_POOLER) || !may_install || !Path::new("/usr/bin/apt-get").exists() {
+        return Err(InstallationError::PoolerAbsent);
+    }
+    eprintln!("tenure-testing: no PgBouncer found, installing Debian's package");
+    let failed = |error: io::Error| InstallationError::Install {
+        command: format!("write {START_POLICY}"),
+        reason: error.to_string(),
+    };
+    let _not_started = NotStarted::ask().map_err(failed)?;
+    let _no_cluster = NoMainCluster::ask().map_err(failed)?;
+    apt_get(&["update"])?;
+    apt_get(&["install", "--yes", "--no-install-recommends", "pgbouncer"])?;
+    if program.is_file() { Ok(program) } else { Err(InstallationError::PoolerAbsent) }
 }
 
 fn complete(folder: PathBuf) -> Result<PathBuf, InstallationError> {
@@ -135,6 +177,34 @@ impl Drop for NoMainCluster {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_file(&self.file) {
             eprintln!("tenure-testing: {} stays behind: {error}", self.file.display());
+        }
+    }
+}
+
+/// Tells Debian's packages not to start what they install, for as long as this value lives. A machine that has a policy
+/// of its own keeps it.
+struct NotStarted {
+    ours: bool,
+}
+
+impl NotStarted {
+    fn ask() -> io::Result<Self> {
+        let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o755).open(START_POLICY);
+        match made {
+            // 101: forbidden by policy.
+            Ok(mut file) => file.write_all(b"#!/bin/sh\nexit 101\n").map(|()| Self { ours: true }),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Self { ours: false }),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Drop for NotStarted {
+    fn drop(&mut self) {
+        if self.ours
+            && let Err(error) = fs::remove_file(START_POLICY)
+        {
+            eprintln!("tenure-testing: {START_POLICY} stays behind: {error}");
         }
     }
 }

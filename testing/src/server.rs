@@ -35,10 +35,10 @@ const SOCKET_PORT: u16 = 5432;
 const SOCKET_PATH_MAX: usize = 107;
 
 /// What `pg_ctl` allows by default. A start takes about 0.1 s; one that recovers from a crash on a busy machine, more.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often a start or stop is looked at: small against the 50 ms either takes at least.
-const POLL: Duration = Duration::from_millis(5);
+pub(crate) const POLL: Duration = Duration::from_millis(5);
 
 /// A free port may be taken between the look and the server's bind. Losing that race three times running is a finding.
 const PORT_TRIES: u32 = 3;
@@ -168,10 +168,16 @@ pub enum ServerError {
     /// Started twice.
     #[error("the server is running already")]
     AlreadyRunning,
+    /// No file system of a chosen size can be had.
+    #[error("a small file system cannot be mounted, which takes root: {reason}")]
+    Mount {
+        /// What `mount` said.
+        reason: String,
+    },
 }
 
 impl ServerError {
-    fn io(action: &'static str) -> impl Fn(io::Error) -> Self {
+    pub(crate) fn io(action: &'static str) -> impl Fn(io::Error) -> Self {
         move |source| Self::Io { action, source }
     }
 }
@@ -403,7 +409,7 @@ impl Drop for PostgresServer {
 }
 
 /// A new folder, closed to others, short enough for a socket.
-fn new_folder() -> Result<PathBuf, ServerError> {
+pub(crate) fn new_folder() -> Result<PathBuf, ServerError> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     loop {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -449,7 +455,7 @@ fn text_of(output: &Output) -> String {
 }
 
 /// All but letters, digits, `-`, `_`, `.` and `~`, so that a path can stand where a URL has its host.
-fn percent_encoded(text: &str) -> String {
+pub(crate) fn percent_encoded(text: &str) -> String {
     text.bytes().fold(String::new(), |mut encoded, byte| {
         if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
             encoded.push(char::from(byte));

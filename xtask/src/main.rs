@@ -24,6 +24,7 @@ usage: cargo xtask COMMAND
   bench queue [ARGS]          the queue's bench, on a private, durable PostgreSQL; `--peers graphile_worker`
                               builds that peer as well and measures it beside us
   bench schema [ARGS]         the bench of candidate schemas, on the same
+  bench size [ARGS]           what each verb takes in a store of 10 million finished and 2 million waiting jobs
 ";
 
 const COMMANDS: [&str; 3] = ["test", "check", "bench"];

@@ -8,7 +8,7 @@ use std::ops::AddAssign;
 use std::process::Stdio;
 use std::time::Instant;
 
-use tenure_testing::{PostgresServer, ServerOptions};
+use tenure_testing::{PostgresServer, ServerOptions, install_pooler};
 
 use crate::Failure;
 use crate::cargo::cargo;
@@ -17,6 +17,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let began = Instant::now();
     let selection = Selection::parse(arguments)?;
     let server = PostgresServer::start(ServerOptions::fast())?;
+    // Not the end of the run: the tests that want a pooler will fail, and say why.
+    if let Err(error) = install_pooler() {
+        eprintln!("xtask: {error}");
+    }
     let mut command = cargo(selection.arguments());
     command.env("TENURE_TEST_POSTGRES", server.url("postgres")).stdout(Stdio::piped());
 

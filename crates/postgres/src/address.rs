@@ -8,27 +8,34 @@ use tokio_postgres::config::{Config, SslMode};
 #[derive(Clone, Debug)]
 pub struct PostgresOptions {
     pub(crate) config: Config,
-    pub(crate) listen: Config,
+    /// Where to listen; `None` is nowhere, and claims that wait look now and then.
+    pub(crate) listen: Option<Config>,
     pub(crate) schema: String,
     pub(crate) connections_max: usize,
     pub(crate) auto_migrate: bool,
+    pub(crate) timeout: Duration,
     pub(crate) root_certificate: Option<String>,
 }
 
 /// Connections of one process. Claims and finishes are batched, so a few carry a lot of work.
 const CONNECTIONS_MAX: usize = 10;
 
+/// No statement of ours takes as long unless the server is in trouble: a third of the default lease, so that a heartbeat
+/// sent into a dead connection leaves time for another (C4).
+const TIMEOUT: Duration = Duration::from_secs(10);
+
 impl PostgresOptions {
     /// Reads `postgres://USER:PASSWORD@HOST/DATABASE`, with `?schema=`, `?listen_url=`, `?connections_max=`,
-    /// `?auto_migrate=`, `?sslrootcert=` beside what PostgreSQL itself knows.
+    /// `?auto_migrate=`, `?timeout_ms=`, `?sslrootcert=` beside what PostgreSQL itself knows.
     pub fn parse(url: &str) -> Result<PostgresOptions> {
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let mut options = PostgresOptions {
             config: Config::new(),
-            listen: Config::new(),
+            listen: None,
             schema: "tenure".to_owned(),
             connections_max: CONNECTIONS_MAX,
             auto_migrate: false,
+            timeout: TIMEOUT,
             root_certificate: None,
         };
         let mut theirs = Vec::new();
@@ -42,13 +49,18 @@ impl PostgresOptions {
                 "auto_migrate" => {
                     options.auto_migrate = value.parse().map_err(|_| wrong("`auto_migrate` is true or false"))?;
                 }
+                "timeout_ms" => options.timeout = timeout(value)?,
                 "sslrootcert" => options.root_certificate = Some(decoded(value)?),
                 _ => theirs.push(pair),
             }
         }
         let rest = if theirs.is_empty() { base.to_owned() } else { format!("{base}?{}", theirs.join("&")) };
         options.config = config(&rest)?;
-        options.listen = listen_url.map_or_else(|| Ok(options.config.clone()), |url| config(&url))?;
+        options.listen = match listen_url.as_deref() {
+            None => Some(options.config.clone()),
+            Some("none") => None,
+            Some(url) => Some(config(url)?),
+        };
         Ok(options)
     }
 
@@ -99,6 +111,15 @@ fn connections(value: &str) -> Result<usize> {
     if (3..=1_000).contains(&count) { Ok(count) } else { Err(wrong("`connections_max` must be 3 to 1000")) }
 }
 
+fn timeout(value: &str) -> Result<Duration> {
+    let ms: u64 = value.parse().map_err(|_| wrong("`timeout_ms` is a number"))?;
+    if (100..=600_000).contains(&ms) {
+        Ok(Duration::from_millis(ms))
+    } else {
+        Err(wrong("`timeout_ms` must be 100 to 600000"))
+    }
+}
+
 fn schema(name: &str) -> Result<String> {
     let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
@@ -147,6 +168,8 @@ mod tests {
             "postgres://u:hunter2@h/db?schema=x;drop",
             "postgres://u:hunter2@h/db?unheard_of=1",
             "postgres://u:hunter2@h/db?connections_max=2",
+            "postgres://u:hunter2@h/db?timeout_ms=99",
+            "postgres://u:hunter2@h/db?listen_url=nowhere",
             "postgres://u:hunter2@h:port/db",
             "postgres:///db",
         ] {

@@ -5,7 +5,7 @@ use std::error::Error as _;
 use tenure_core::queue::{Conflict, JobId};
 use tenure_store::StoreError;
 use tokio_postgres::Error;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{Severity, SqlState};
 
 /// What a failed statement asks of us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,13 +48,19 @@ pub(crate) fn of(error: Error, writes: bool) -> StoreError {
         return if writes { StoreError::unknown(message) } else { StoreError::unavailable(message) };
     };
     let message = db.message().to_owned();
+    // The last word of a server that ends, perhaps between a commit and its answer, or of a pooler whose own connection
+    // broke (08…): a write may have been carried out.
+    let last_word = matches!(db.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
+    if writes && (last_word || db.code().code().starts_with("08")) {
+        return StoreError::unknown(message);
+    }
     match db.code().code() {
         // Disk full, out of memory for it, and the like.
         "53100" => StoreError::Full { message },
         // Wrong password, no such role, missing rights.
         code if code.starts_with("28") || code == "42501" => StoreError::Denied { message },
         "3D000" => StoreError::Address { message },
-        // Connection trouble, resources, operator intervention (shutdown, timeout), read-only: nothing was committed.
+        // Connection trouble, resources, operator intervention (timeout, cancel), read-only: nothing was committed.
         code if code.starts_with("08") || code.starts_with("53") || code.starts_with("57") || code == "25006" => {
             StoreError::unavailable(message)
         }

@@ -4,7 +4,7 @@
 //! after the commit they speak of, and never inside it, for NOTIFY takes a lock that all commits share.
 
 use crate::address::PostgresOptions;
-use crate::pool::{listen_config, tls};
+use crate::pool::tls;
 use crate::queue::EVERY_QUEUE;
 use std::collections::BTreeSet;
 use std::future::poll_fn;
@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::types::Type;
-use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Socket};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Socket};
 
 /// Queues waiting to be told of. When it is full, others find the work by looking.
 const TOLD_MAX: usize = 1_024;
@@ -47,10 +47,14 @@ impl Drop for Listening {
 /// Starts listening and telling.
 pub(crate) fn start(options: &PostgresOptions, signals: Signals) -> Listening {
     let (told, mut to_tell) = mpsc::channel(TOLD_MAX);
+    let Some(config) = options.listen.clone() else {
+        // Nobody takes what is told: the channel is closed, and telling costs nothing.
+        return Listening { told, task: tokio::spawn(async {}) };
+    };
     let options = options.clone();
     let task = tokio::spawn(async move {
         loop {
-            if let Err(error) = connected(&options, &signals, &mut to_tell).await {
+            if let Err(error) = connected(&options, &config, &signals, &mut to_tell).await {
                 tracing::debug!(error, "the listener lost its connection; looking instead until it is back");
             }
             // What was enqueued meanwhile was not heard of.
@@ -63,23 +67,23 @@ pub(crate) fn start(options: &PostgresOptions, signals: Signals) -> Listening {
 
 async fn connected(
     options: &PostgresOptions,
+    config: &Config,
     signals: &Signals,
     to_tell: &mut mpsc::Receiver<String>,
 ) -> Result<(), String> {
-    let config = listen_config(options);
     match tls(options).map_err(|error| error.to_string())? {
         Some(tls) => {
-            let (client, connection) = connect(&config, tls).await?;
+            let (client, connection) = connect(config, tls).await?;
             run(options, client, connection, signals, to_tell).await
         }
         None => {
-            let (client, connection) = connect(&config, NoTls).await?;
+            let (client, connection) = connect(config, NoTls).await?;
             run(options, client, connection, signals, to_tell).await
         }
     }
 }
 
-async fn connect<T>(config: &tokio_postgres::Config, tls: T) -> Result<(Client, Connection<Socket, T::Stream>), String>
+async fn connect<T>(config: &Config, tls: T) -> Result<(Client, Connection<Socket, T::Stream>), String>
 where
     T: MakeTlsConnect<Socket>,
 {

@@ -30,6 +30,7 @@ const FUNCTIONS: &[&str] = &[
     include_str!("../functions/queue/finish.sql"),
     include_str!("../functions/queue/operate.sql"),
     include_str!("../functions/queue/change.sql"),
+    include_str!("../functions/queue/look.sql"),
     include_str!("../functions/queue/json.sql"),
     include_str!("../functions/queue/sql.sql"),
 ];

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tenure_core::queue::Conflict;
 use tenure_store::{Result, StoreError};
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Config, NoTls, Row};
+use tokio_postgres::{NoTls, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// A typed parameter.
@@ -26,14 +26,13 @@ pub(crate) type Answer = std::result::Result<Vec<Row>, Conflict>;
 
 /// How often a statement the server rolled back for its own reasons is tried again.
 const TRIES: u32 = 8;
-/// No statement of ours takes as long unless the server is in trouble.
-const STATEMENT_MAX: Duration = Duration::from_secs(30);
 
 /// A pool of connections to one schema.
 #[derive(Debug)]
 pub(crate) struct Database {
     pool: Pool,
     schema: String,
+    timeout: Duration,
     /// The database's default isolation is not ours: each statement brings its own transaction.
     wrapped: AtomicBool,
 }
@@ -45,14 +44,14 @@ impl Database {
             Some(tls) => Manager::from_config(options.config.clone(), tls, manager),
             None => Manager::from_config(options.config.clone(), NoTls, manager),
         };
-        let wait = Some(Duration::from_secs(10));
+        let wait = Some(options.timeout);
         let pool = Pool::builder(manager)
             .max_size(options.connections_max)
             .timeouts(Timeouts { wait, create: wait, recycle: wait })
             .runtime(Runtime::Tokio1)
             .build()
             .map_err(StoreError::broken)?;
-        Ok(Database { pool, schema: options.schema.clone(), wrapped: AtomicBool::new(false) })
+        Ok(Database { pool, schema: options.schema.clone(), timeout: options.timeout, wrapped: AtomicBool::new(false) })
     }
 
     /// `sql` for the schema of this store. The files are written for the schema `tenure`.
@@ -90,13 +89,15 @@ impl Database {
             tries += 1;
             let connection = self.connection().await?;
             let wrapped = self.wrapped.load(Ordering::Relaxed);
-            let asked = tokio::time::timeout(STATEMENT_MAX, once(&connection, &sql, params, wrapped)).await;
+            let asked = tokio::time::timeout(self.timeout, once(&connection, &sql, params, wrapped)).await;
             let met = match asked {
                 Ok(Ok(rows)) => return Ok(Ok(rows)),
                 Ok(Err(met)) => met,
                 Err(_) => {
-                    // The connection may still be in the middle of it: it is dropped, not returned.
+                    // The connection may still be in the middle of it: it is dropped, not returned. The idle ones lead
+                    // to the same silence and would cost the next calls as long, each in its turn (C4).
                     drop(Object::take(connection));
+                    self.pool.retain(|_, _| false);
                     return Err(error::timed_out(writes));
                 }
             };
@@ -113,7 +114,13 @@ impl Database {
                     drop(connection);
                     let check = self.localized("select tenure.check_epoch()");
                     let connection = self.connection().await?;
-                    once(&connection, &check, &[], wrapped).await.map_err(|met| error::of(met, true))?;
+                    match tokio::time::timeout(self.timeout, once(&connection, &check, &[], wrapped)).await {
+                        Ok(checked) => drop(checked.map_err(|met| error::of(met, writes))?),
+                        Err(_) => {
+                            drop(Object::take(connection));
+                            return Err(error::timed_out(writes));
+                        }
+                    }
                 }
                 Kind::ReadOnly => {
                     // A primary that became a standby: this connection will never write again (C6).
@@ -179,9 +186,4 @@ pub(crate) fn tls(options: &PostgresOptions) -> Result<Option<MakeRustlsConnect>
         .with_root_certificates(roots)
         .with_no_client_auth();
     Ok(Some(MakeRustlsConnect::new(config)))
-}
-
-/// A connection outside the pool, for the listener.
-pub(crate) fn listen_config(options: &PostgresOptions) -> Config {
-    options.listen.clone()
 }

@@ -37,6 +37,8 @@ begin
     if 'lane_on_failure' = any (names) and coalesce(change_queue.lane_on_failure, 'continue') = 'continue' then
         insert into tenure.arrival (queue, key, lane, at)
         select l.queue, l.key, true, now from tenure.lane l where l.queue = of_name and l.blocked_by is not null;
+        -- In their order, as endings take them (L10).
+        perform from tenure.lane l where l.queue = of_name and l.blocked_by is not null order by l.key for update;
         update tenure.lane l set blocked_by = null where l.queue = of_name and l.blocked_by is not null;
     end if;
 end $$;

@@ -9,7 +9,9 @@ create or replace function tenure.enqueue_all(
     queues text[], kinds text[], payloads text[], priorities integer[], run_ats timestamptz[],
     attempts_maxes integer[], timeouts_ms bigint[], backoffs text[], ordering_keys text[], limit_keys text[],
     keys text[], windows_ms bigint[], bodies bytea[]
-) returns table (id bigint, status text, deduplicated boolean) language plpgsql as $$
+) returns table (id bigint, status text, deduplicated boolean) language plpgsql
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+as $$
 #variable_conflict use_column
 declare
     now timestamptz := tenure.clock();

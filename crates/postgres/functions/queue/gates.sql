@@ -3,6 +3,29 @@
 -- A claim never waits for a tenant or a lane: what another transaction holds is passed over, and met again. Endings do
 -- wait, tenants before lanes, each in the order of its key.
 
+-- The number under which the row of a tenant or a lane is made by one transaction at a time. Two names that share one
+-- only take turns.
+create or replace function tenure.name_number(what text, of_queue text, of_key text) returns bigint
+language sql immutable parallel safe as $$
+    select hashtextextended('tenure ' || what || ' ' || of_queue || ' ' || of_key, 0)
+$$;
+
+-- Whether this transaction alone may make the row of a tenant or a lane. Never waits; whoever may not, passes over it.
+create or replace function tenure.may_make(what text, of_queue text, of_key text) returns boolean language sql as $$
+    select pg_try_advisory_xact_lock(tenure.name_number(what, of_queue, of_key))
+$$;
+
+-- Makes the row of a lane where there is none, and locks it. Waits for whoever holds or makes it.
+create or replace function tenure.hold_lane(of_queue text, of_key text) returns void language plpgsql as $$
+begin
+    perform from tenure.lane l where l.queue = of_queue and l.key = of_key for update;
+    if not found then
+        perform pg_advisory_xact_lock(tenure.name_number('lane', of_queue, of_key));
+        insert into tenure.lane (queue, key) values (of_queue, of_key) on conflict do nothing;
+        perform from tenure.lane l where l.queue = of_queue and l.key = of_key for update;
+    end if;
+end $$;
+
 -- Asks a tenant for a slot, and takes it.
 -- Reply  `ok`; `full`; `spent` (its rate, until `spent_until`); `busy`.
 create or replace function tenure.take_slot(
@@ -15,11 +38,15 @@ declare
     period bigint := now_ms / rate_period_ms;
     spent integer;
 begin
-    insert into tenure.tenant (queue, key) values (of_queue, of_key) on conflict do nothing;
     select t.* into tenant from tenure.tenant t where t.queue = of_queue and t.key = of_key for update skip locked;
     if not found then
-        answer := 'busy';
-        return;
+        -- Held by another, or new. `on conflict` would wait for whoever is changing or making it: a claim must not.
+        if not tenure.may_make('tenant', of_queue, of_key)
+           or exists (select from tenure.tenant t where t.queue = of_queue and t.key = of_key) then
+            answer := 'busy';
+            return;
+        end if;
+        insert into tenure.tenant (queue, key) values (of_queue, of_key) returning * into tenant;
     end if;
     spent := case when tenant.rate_period = period then tenant.rate_spent else 0 end;
     if tenant.running >= slots then
@@ -43,10 +70,13 @@ language plpgsql as $$
 declare
     lane tenure.lane;
 begin
-    insert into tenure.lane (queue, key) values (of_queue, of_key) on conflict do nothing;
     select l.* into lane from tenure.lane l where l.queue = of_queue and l.key = of_key for update skip locked;
     if not found then
-        return 'busy';
+        if not tenure.may_make('lane', of_queue, of_key)
+           or exists (select from tenure.lane l where l.queue = of_queue and l.key = of_key) then
+            return 'busy';
+        end if;
+        insert into tenure.lane (queue, key) values (of_queue, of_key) returning * into lane;
     end if;
     if lane.running is not null or lane.blocked_by is not null
        or of_job <> (select j.id from tenure.job j where j.queue = of_queue and j.ordering_key = of_key
@@ -97,7 +127,8 @@ begin
     return more;
 end $$;
 
--- Lets the job stand whose turn it is. The caller holds the lane.
+-- Lets the job stand whose turn it is. The caller holds the lane. Never waits for the job, which comes before its lane in
+-- the order of locks (L10): whoever holds it may leave it as it was, so the lane is looked at again.
 create or replace function tenure.open_lane(of_queue text, of_key text) returns void language plpgsql as $$
 declare
     head tenure.job;
@@ -108,7 +139,12 @@ begin
     if head.id is null then
         delete from tenure.lane l where l.queue = of_queue and l.key = of_key and l.blocked_by is null;
     elsif lane.running is null and lane.blocked_by is null and head.place = 3 then
-        update tenure.job j set place = case when j.run_at <= tenure.clock() then 1 else 2 end where j.id = head.id;
+        perform from tenure.job j where j.id = head.id for update skip locked;
+        if found then
+            update tenure.job j set place = case when j.run_at <= tenure.clock() then 1 else 2 end where j.id = head.id;
+        else
+            insert into tenure.arrival (queue, key, lane, at) values (of_queue, of_key, true, tenure.clock());
+        end if;
     end if;
 end $$;
 

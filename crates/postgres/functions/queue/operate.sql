@@ -1,4 +1,57 @@
--- Carries out one operator action on one job (L9, L11).
+-- Carries out operator actions, one array element each, each answered on its own.
+-- Locks  everything the jobs have, first and in one order (L10): two bulk actions, or one and a finish, never wait for
+--        each other in a ring.
+create or replace function tenure.operate_all(jobs bigint[], actions text[], reasons text[])
+returns table (status text, refusal text) language plpgsql as $$
+begin
+    perform tenure.durably();
+    perform tenure.hold_all(jobs);
+    perform tenure.hold_lane(r.queue, r.ordering_key)
+       from (select distinct f.queue, f.ordering_key
+               from unnest(jobs, actions) as a(job, action) join tenure.finished f on f.id = a.job
+              where a.action = 'retry' and f.ordering_key is not null
+              order by 1, 2) r;
+    return query
+        select o.status, o.refusal
+          from unnest(jobs, actions, reasons) with ordinality as a(job, action, reason, ord),
+               tenure.operate(a.job, a.action, a.reason) o
+         order by a.ord;
+end $$;
+
+-- Locks jobs, finished or not, with their leases, tenants and lanes. A job that was claimed while we waited for the
+-- leases has one that we do not hold and may no longer wait for: then all is let go, and taken again.
+create or replace function tenure.hold_all(jobs bigint[]) returns void language plpgsql as $$
+declare
+    under bigint[];
+    steady boolean := false;
+begin
+    for try in 1 .. 100 loop
+        begin
+            under := array(select j.token from tenure.job j where j.id = any (jobs) and j.running);
+            perform from tenure.lease l where l.token = any (under) order by l.token for no key update;
+            perform from tenure.job j where j.id = any (jobs) order by j.id for update;
+            if exists (select from tenure.job j where j.id = any (jobs) and j.running and j.token <> all (under)) then
+                raise exception 'tenure: claimed meanwhile' using errcode = 'TE030';
+            end if;
+            steady := true;
+            exit;
+        exception when sqlstate 'TE030' then
+            -- The end of this block has given the locks back.
+        end;
+    end loop;
+    if not steady then
+        raise exception 'tenure: the jobs are claimed again and again' using errcode = 'serialization_failure';
+    end if;
+    perform from tenure.finished f where f.id = any (jobs) order by f.id for update;
+    perform from tenure.tenant t
+      where (t.queue, t.key) in (select j.queue, j.limit_key from tenure.job j where j.id = any (jobs))
+      order by t.queue, t.key for update;
+    perform from tenure.lane l
+      where (l.queue, l.key) in (select j.queue, j.ordering_key from tenure.job j where j.id = any (jobs))
+      order by l.queue, l.key for update;
+end $$;
+
+-- Carries out one operator action on one job (L9, L11), which the caller holds with all it has.
 -- Parameters  `action`: `cancel`, `force` (cancel now) or `retry`.
 -- Reply       where the job stands, or why it was refused.
 create or replace function tenure.operate(
@@ -10,20 +63,13 @@ declare
     one tenure.job;
     held tenure.lease;
 begin
-    perform tenure.durably();
     if action = 'retry' then
         select r.status, r.refusal into status, refusal from tenure.retry(of_job) r;
         return;
     end if;
-    -- The lease before the job, as everyone locks them (L10). The job may move on while we wait for its lease.
-    loop
-        select j.token into under from tenure.job j where j.id = of_job and j.running;
-        if under is not null then
-            select l.* into held from tenure.lease l where l.token = under for no key update;
-        end if;
-        select j.* into one from tenure.job j where j.id = of_job for update;
-        exit when not found or not one.running or one.token = under;
-    end loop;
+    select j.* into one from tenure.job j where j.id = of_job;
+    under := case when one.running then one.token end;
+    select l.* into held from tenure.lease l where l.token = under;
     now := tenure.clock();
     if one.id is null then
         refusal := case when exists (select from tenure.finished f where f.id = of_job) then 'terminal'
@@ -116,8 +162,7 @@ begin
             case when done.ordering_key is null then 1 else 3 end, done.queue, done.kind, done.payload,
             done.ordering_key, done.limit_key, done.backoff, done.error, history);
     if done.ordering_key is not null then
-        insert into tenure.lane (queue, key) values (done.queue, done.ordering_key) on conflict do nothing;
-        perform from tenure.lane l where l.queue = done.queue and l.key = done.ordering_key for update;
+        perform tenure.hold_lane(done.queue, done.ordering_key);
         update tenure.lane l set blocked_by = null
          where l.queue = done.queue and l.key = done.ordering_key and l.blocked_by = of_job;
         perform tenure.open_lane(done.queue, done.ordering_key);

@@ -1,14 +1,16 @@
 -- Returns the work of one lease that ran out (Q5, L6, L11). The caller holds the lease row.
--- Reply  how many jobs went back, and how many failed for good.
+-- Reply  how many jobs went back, and how many failed for good, with their ids; and the jobs whose tenants and lanes
+--        the caller must vacate, when it has all of them (L10).
 -- Guard  only jobs that still run under this very token; `only_unit` narrows it to one of them.
 create or replace function tenure.recover_units(
     gone tenure.lease, now timestamptz, only_unit bigint,
-    out requeued integer, out failed integer
+    out requeued integer, out failed integer, out spent_ids bigint[],
+    out ids bigint[], out queues text[], out limit_keys text[], out ordering_keys text[], out blocks boolean[]
 ) language plpgsql set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+#variable_conflict use_column
 declare
     -- Its own timeout ended it, not a silence of its worker.
     timed_out boolean := coalesce(gone.ends_at = gone.expires_at, false);
-    ended record;
 begin
     with unit as (
         select u.id, u.ord <= gone.started as started, j.cancel_requested,
@@ -69,25 +71,17 @@ begin
         select b.id, b.queue, b.limit_key, b.ordering_key, false from back b
          where b.limit_key is not null or b.ordering_key is not null
     )
-    select (select count(*) from back) as requeued, (select count(*) from spent) as failed,
-           (select array_agg(s.id) from spent s) as spent_ids,
-           array_agg(g.id) as ids, array_agg(g.queue) as queues, array_agg(g.limit_key) as limit_keys,
-           array_agg(g.ordering_key) as ordering_keys, array_agg(g.blocks) as blocks
-      into ended from gated g;
-    requeued := ended.requeued;
-    failed := ended.failed;
-    if ended.ids is not null then
-        perform tenure.vacate(ended.ids, ended.queues, ended.limit_keys, ended.ordering_keys, ended.blocks);
-    end if;
-    if ended.spent_ids is not null then
-        perform tenure.forget_unkept(ended.spent_ids, now);
-    end if;
+    select (select count(*) from back), (select count(*) from spent), (select array_agg(s.id) from spent s),
+           array_agg(g.id), array_agg(g.queue), array_agg(g.limit_key), array_agg(g.ordering_key), array_agg(g.blocks)
+      into requeued, failed, spent_ids, ids, queues, limit_keys, ordering_keys, blocks from gated g;
 end $$;
 
 -- Returns the work of leases that ran out, at most `leases_max` of them, oldest first (L7).
 -- Parameters  `queues` narrows it to some queues; null is all.
 -- Skips       what another is busy with. A unit that cannot be returned stays under its lease, which is marked stuck
---             so that it never stands in the way of the others.
+--             so that it never stands in the way of the others. Trouble of the server (a deadlock, a timeout, a full
+--             disk) says nothing about a unit: it ends the call, which can be repeated.
+-- Locks       leases, their jobs, then all tenants and all lanes, each in their order (L10).
 create or replace function tenure.recover(
     leases_max integer, queues text[],
     out leases integer, out requeued integer, out failed integer
@@ -97,6 +91,12 @@ declare
     one record;
     unit bigint;
     left_behind bigint[];
+    spent_ids bigint[] := '{}';
+    gated_ids bigint[] := '{}';
+    of_queues text[] := '{}';
+    limit_keys text[] := '{}';
+    ordering_keys text[] := '{}';
+    blocks boolean[] := '{}';
     -- Read after the lock, for each row: waiting for it may have taken long (L5).
     now timestamptz;
 begin
@@ -115,26 +115,52 @@ begin
             select * into one from tenure.recover_units(gone, now, null);
             requeued := requeued + one.requeued;
             failed := failed + one.failed;
+            spent_ids := spent_ids || one.spent_ids;
+            gated_ids := gated_ids || one.ids;
+            of_queues := of_queues || one.queues;
+            limit_keys := limit_keys || one.limit_keys;
+            ordering_keys := ordering_keys || one.ordering_keys;
+            blocks := blocks || one.blocks;
             delete from tenure.lease l where l.token = gone.token;
             delete from tenure.slack s where s.token = gone.token;
-        exception when others then
-            raise warning 'tenure: lease % could not be returned whole: %', gone.token, sqlerrm;
-            left_behind := '{}';
-            foreach unit in array gone.units loop
-                begin
-                    select * into one from tenure.recover_units(gone, now, unit);
-                    requeued := requeued + one.requeued;
-                    failed := failed + one.failed;
-                exception when others then
-                    left_behind := left_behind || unit;
-                end;
-            end loop;
-            if left_behind = '{}' then
-                delete from tenure.lease l where l.token = gone.token;
-            else
-                update tenure.lease l set stuck = true, left_count = cardinality(left_behind)
-                 where l.token = gone.token;
-            end if;
+        exception
+            when transaction_rollback or insufficient_resources or operator_intervention or lock_not_available
+                 or system_error then
+                raise;
+            when others then
+                raise warning 'tenure: lease % could not be returned whole: %', gone.token, sqlerrm;
+                left_behind := '{}';
+                foreach unit in array gone.units loop
+                    begin
+                        select * into one from tenure.recover_units(gone, now, unit);
+                        requeued := requeued + one.requeued;
+                        failed := failed + one.failed;
+                        spent_ids := spent_ids || one.spent_ids;
+                        gated_ids := gated_ids || one.ids;
+                        of_queues := of_queues || one.queues;
+                        limit_keys := limit_keys || one.limit_keys;
+                        ordering_keys := ordering_keys || one.ordering_keys;
+                        blocks := blocks || one.blocks;
+                    exception
+                        when transaction_rollback or insufficient_resources or operator_intervention
+                             or lock_not_available or system_error then
+                            raise;
+                        when others then
+                            left_behind := left_behind || unit;
+                    end;
+                end loop;
+                if left_behind = '{}' then
+                    delete from tenure.lease l where l.token = gone.token;
+                else
+                    update tenure.lease l set stuck = true, left_count = cardinality(left_behind)
+                     where l.token = gone.token;
+                end if;
         end;
     end loop;
+    if gated_ids <> '{}' then
+        perform tenure.vacate(gated_ids, of_queues, limit_keys, ordering_keys, blocks);
+    end if;
+    if spent_ids <> '{}' then
+        perform tenure.forget_unkept(spent_ids, now);
+    end if;
 end $$;

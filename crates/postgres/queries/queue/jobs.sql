@@ -1,7 +1,8 @@
 -- queue/jobs.sql: jobs that match, newest first.
 -- Parameters  $1 queue or null, $2 status or null, $3 kind or null, $4 only ids below this, $5 how many at most.
 -- Reply       as queue/job.sql.
--- Indexes     with a queue job_queue and finished_queue, without one the primary keys; both read backwards and cut at $5.
+-- Indexes     those of tenure.list_ids; then the primary keys.
+with found as materialized (select tenure.list_ids($1, $2, $3, $4, $5) as ids)
 select * from (
     (select j.id, j.queue, j.kind, j.payload, j.priority, j.created_at, j.run_at, j.attempt, j.attempts_max, j.backoff,
            j.timeout_ms, j.ordering_key, j.limit_key, j.cancel_requested, case when j.running then 'running' else 'queued' end as status, null::text as reason,
@@ -11,24 +12,13 @@ select * from (
       from tenure.job j
       left join tenure.lease l on j.running and l.token = j.token
       left join tenure.note n on n.job = j.id
-     where j.id < $4
-       and ($1::text is null or j.queue = $1)
-       and ($2::text is null or $2 in ('queued', 'running') and j.running = ($2 = 'running'))
-       and ($3::text is null or j.kind = $3)
-     order by j.id desc
-     limit $5)
+     where j.id = any (array(select unnest(ids) from found)))
     union all
     (select f.id, f.queue, f.kind, f.payload, f.priority, f.created_at, f.run_at, f.attempt, f.attempts_max, f.backoff,
            f.timeout_ms, f.ordering_key, f.limit_key, false, f.status, f.reason, f.result, f.error, f.progress, f.checkpoint, f.token, f.attempts,
            f.owner, f.claimed_at, null, f.beats, f.last_beat_at, f.longest_gap_ms,
            f.finished_at, f.outcome, f.verb, case when f.own_error then f.error end as final_error
       from tenure.finished f
-     where f.id < $4
-       and ($1::text is null or f.queue = $1)
-       and ($2::text is null or f.status = $2)
-       and ($3::text is null or f.kind = $3)
-     order by f.id desc
-     limit $5)
-) found
+     where f.id = any (array(select unnest(ids) from found)))
+) listed
  order by id desc
- limit $5

@@ -71,10 +71,7 @@ pub(super) async fn operate(
     let jobs: Vec<i64> = operations.iter().map(|operation| operation.job.0).collect();
     let actions: Vec<&str> = operations.iter().map(|operation| word(&operation.action)).collect();
     let reasons: Vec<Option<&str>> = operations.iter().map(|operation| reason(&operation.action)).collect();
-    let sql = "select o.status, o.refusal
-                 from unnest($1::bigint[], $2::text[], $3::text[]) with ordinality as a(job, action, reason, ord),
-                      tenure.operate(a.job, a.action, a.reason) o
-                order by a.ord";
+    let sql = "select * from tenure.operate_all($1, $2, $3)";
     let params = [(&jobs as _, Type::INT8_ARRAY), (&actions as _, Type::TEXT_ARRAY), (&reasons as _, Type::TEXT_ARRAY)];
     let rows = store.database.write(sql, &params).await?;
     store.wake(vec![EVERY_QUEUE]);

@@ -1,8 +1,14 @@
 //! PostgreSQL, tested against a real server.
 
 mod conformance;
+mod full;
 mod limits;
+mod mixed;
 mod plain_sql;
+mod plans;
+mod pooler;
 mod races;
 mod schema;
 mod support;
+mod timeouts;
+mod unknown;

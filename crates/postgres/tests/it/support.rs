@@ -6,7 +6,7 @@ use tenure_core::Time;
 use tenure_postgres::PostgresStore;
 use tenure_store::Store;
 use tenure_store::conformance::Harness;
-use tenure_testing::TestDatabase;
+use tenure_testing::{PostgresServer, ServerOptions, TestDatabase};
 use tokio_postgres::{Client, NoTls};
 
 /// A database of its own, with a hand on its clock.
@@ -29,12 +29,8 @@ const MANUAL_CLOCK: &str = "
 impl Harness for Postgres {
     async fn open(start: Time) -> Postgres {
         let database = database().await;
-        let store = PostgresStore::open(database.url()).await.expect("a database with the schema opens");
-        let hand = connect(database.url()).await;
-        hand.batch_execute(MANUAL_CLOCK).await.expect("the clock can be replaced");
-        let postgres = Postgres { database, store: Arc::new(store), hand };
-        postgres.set_clock(start).await;
-        postgres
+        let url = database.url().to_owned();
+        Postgres::open_at(database, &url, start).await
     }
 
     fn store(&self) -> Arc<dyn Store> {
@@ -47,6 +43,40 @@ impl Harness for Postgres {
 
     async fn another(&self) -> Arc<dyn Store> {
         Arc::new(PostgresStore::open(self.database.url()).await.expect("the same database opens twice"))
+    }
+}
+
+impl Postgres {
+    /// The store of `database`, reached at `url`, on a clock that stands still at `start`.
+    pub(crate) async fn open_at(database: TestDatabase, url: &str, start: Time) -> Postgres {
+        let store = PostgresStore::open(url).await.expect("a database with the schema opens");
+        let hand = connect(database.url()).await;
+        hand.batch_execute(MANUAL_CLOCK).await.expect("the clock can be replaced");
+        let postgres = Postgres { database, store: Arc::new(store), hand };
+        postgres.set_clock(start).await;
+        postgres
+    }
+}
+
+/// A durable server of one's own, on TCP too, with a store in its database `work`.
+pub(crate) struct Durable {
+    pub(crate) server: PostgresServer,
+    /// Reached through the socket, which no fault on TCP concerns.
+    pub(crate) store: PostgresStore,
+}
+
+impl Durable {
+    pub(crate) async fn start() -> Durable {
+        let start = || PostgresServer::start(ServerOptions::durable().tcp());
+        let server = tokio::task::spawn_blocking(start).await.expect("no panic").expect("a server of one's own");
+        let hand = connect(&server.url("postgres")).await;
+        hand.batch_execute("create database work").await.expect("a database");
+        let store = PostgresStore::open(&server.url("work")).await.expect("an empty database opens");
+        Durable { server, store }
+    }
+
+    pub(crate) fn tcp_url(&self) -> String {
+        self.server.tcp_url("work").expect("a server on TCP")
     }
 }
 
