@@ -29,12 +29,15 @@ mod connect;
 mod error;
 mod operate;
 mod queue;
+mod transaction;
 pub mod upkeep;
 
 use std::sync::Arc;
 use tenure_store::Store;
 
 pub use chance::by_policy;
+/// The drivers, of the versions whose transactions [`Tenure::enqueue_in`] and its siblings take.
+pub use connect::{rusqlite, tokio_postgres};
 pub use error::Error;
 pub use operate::{Bulk, BulkStep};
 pub use tenure_core::queue::{
@@ -44,7 +47,8 @@ pub use tenure_core::queue::{
 };
 pub use tenure_core::retry::Backoff;
 pub use tenure_core::{Invalid, LostReason, Time, Token, bounds};
-pub use tenure_store::StoreError;
+pub use tenure_store::{Place, StoreError, TransactionError};
+pub use transaction::CallerTransaction;
 
 /// The answer of every call.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -68,6 +72,12 @@ impl Tenure {
     /// schema to speak of, or upgrades itself whenever it is opened, as it was now.
     pub async fn migrate(url: &str) -> Result<Option<i64>> {
         Ok(connect::migrate(url).await?)
+    }
+
+    /// The statements that set up roles with no more rights than they need in the database of the store at `url`, to
+    /// be run there by an administrator after every migration. `None`: such a store has no roles.
+    pub fn roles(url: &str) -> Result<Option<String>> {
+        Ok(connect::roles(url)?)
     }
 
     /// A Tenure on a store that the caller opened.

@@ -16,12 +16,21 @@ mod listen;
 mod migrate;
 mod pool;
 mod queue;
-mod transaction;
+pub mod transaction;
 mod upkeep;
 mod value;
 
 pub use address::PostgresOptions;
-pub use transaction::{TransactionError, enqueue_in, finish_in, held_in};
+/// The PostgreSQL driver (0.7), for callers who share a transaction with the queue: [`transaction`].
+pub use tokio_postgres;
+
+/// The statements that set up roles with no more rights than they need, for the schema that `url` names: an owner, and
+/// for whoever works, only enqueues, or only reads (docs/decisions/0009). To be run by an administrator after every
+/// migration; what was done before is left as it is.
+pub fn roles(url: &str) -> Result<String> {
+    let schema = PostgresOptions::parse(url)?.schema;
+    Ok(include_str!("../roles.sql").replace("tenure", &schema))
+}
 
 use cursor::Cursors;
 use pool::Database;

@@ -259,6 +259,13 @@ impl Upkeep for SqliteStore {
         raised.await?.ok_or_else(StoreError::epochs_spent)
     }
 
+    fn place(&self) -> tenure_store::Place {
+        match &self.place {
+            Place::Memory => tenure_store::Place::Memory,
+            Place::File(path) => tenure_store::Place::File { path: path.clone(), clock: self.clock.clone() },
+        }
+    }
+
     async fn describe(&self) -> Result<String> {
         let version = rusqlite::version();
         let Place::File(path) = &self.place else {
