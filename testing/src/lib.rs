@@ -15,5 +15,5 @@ mod server;
 
 #[cfg(feature = "database")]
 pub use database::{DatabaseError, TEST_POSTGRES, TestDatabase};
-pub use installation::InstallationError;
+pub use installation::{InstallationError, programs};
 pub use server::{PostgresServer, ServerError, ServerOptions, StopMode};

@@ -1,7 +1,8 @@
 //! Transactions of rusqlite, on the file of the store.
 
-use crate::{App, Hand, START, claimed, job, queued};
+use crate::{App, Hand, Row, START, claimed, job, queued};
 use tempfile::TempDir;
+use tenure::rusqlite::types::Value;
 use tenure::rusqlite::{Connection, Transaction, TransactionBehavior};
 use tenure::{Claim, Error, LostReason, Tenure};
 use tenure_sqlite::{SqliteOptions, SqliteStore};
@@ -54,6 +55,20 @@ impl App for Sqlite {
 
     async fn effects(&mut self) -> i64 {
         self.app.query_row("SELECT count(*) FROM effect", [], |row| row.get(0)).unwrap()
+    }
+
+    async fn work_queue(&mut self) -> (Vec<String>, Vec<Row>) {
+        let mut view = self.app.prepare("SELECT * FROM work_queue ORDER BY id").unwrap();
+        let columns: Vec<String> = view.column_names().into_iter().map(str::to_owned).collect();
+        let cell = |value: Value| match value {
+            Value::Null => "-".to_owned(),
+            Value::Integer(n) => n.to_string(),
+            Value::Text(text) => text,
+            other => panic!("{other:?}"),
+        };
+        let width = columns.len();
+        let row = view.query_map([], |row| (0..width).map(|i| row.get(i).map(cell)).collect()).unwrap();
+        (columns, row.map(Result::unwrap).collect())
     }
 }
 

@@ -1,9 +1,11 @@
-//! The queue inside the caller's own transaction (Q10): the same claims for every driver, and what each has of its own.
+//! What an application does that keeps its tables in the database of the store: transactions of its own (Q10), and
+//! reading by SQL (Q11). The same claims for every driver, and what each has of its own.
 
 mod both;
 mod foreign;
 mod postgres;
 mod sqlite;
+mod views;
 
 use std::sync::Arc;
 use tenure::tokio_postgres::Client;
@@ -29,7 +31,12 @@ trait App: Sized {
     async fn rollback(tx: Self::Tx<'_>);
     /// How many rows were committed.
     async fn effects(&mut self) -> i64;
+    /// The columns of the view `work_queue`, and its rows by id, instants in RFC 3339.
+    async fn work_queue(&mut self) -> (Vec<String>, Vec<Row>);
 }
+
+/// Cells as text; `-` for null.
+type Row = Vec<String>;
 
 /// A hand on the store's clock, which can be moved while a transaction is open.
 enum Hand {

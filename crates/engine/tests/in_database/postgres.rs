@@ -1,7 +1,8 @@
 //! Transactions of tokio-postgres.
 
-use crate::{App, Hand, START, claimed, job, queued};
+use crate::{App, Hand, Row, START, claimed, job, queued};
 use std::sync::Arc;
+use tenure::tokio_postgres::types::Type;
 use tenure::tokio_postgres::{Client, IsolationLevel, NoTls, Transaction, connect};
 use tenure::{Beat, Claim, Error, Status, Tenure};
 use tenure_testing::TestDatabase;
@@ -62,6 +63,21 @@ impl App for Postgres {
 
     async fn effects(&mut self) -> i64 {
         self.client.query_one("select count(*) from effect", &[]).await.unwrap().get(0)
+    }
+
+    async fn work_queue(&mut self) -> (Vec<String>, Vec<Row>) {
+        let view = self.client.prepare("select * from tenure.work_queue order by id").await.unwrap();
+        let columns = view.columns().iter().map(|column| column.name().to_owned()).collect();
+        let cells = view.columns().iter().map(|column| match column.type_() {
+            &Type::TIMESTAMPTZ => {
+                format!("to_char({} at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')", column.name())
+            }
+            _ => format!("{}::text", column.name()),
+        });
+        let cells: Vec<String> = cells.map(|cell| format!("coalesce({cell}, '-')")).collect();
+        let sql = format!("select array[{}] from tenure.work_queue order by id", cells.join(", "));
+        let rows = self.client.query(&sql, &[]).await.unwrap();
+        (columns, rows.iter().map(|row| row.get(0)).collect())
     }
 }
 
