@@ -6,7 +6,7 @@
 -- tenure_read     may read everything, payloads too, and write nothing.
 --
 -- None of them can log in: grant them to those who do (`grant tenure_enqueue to shop`). Run this in the database of
--- the store, as a superuser or as whoever owns the schema and may create roles, after every migration. It is one
+-- the store, as a superuser, or as whoever owns the schema and has CREATEROLE, after every migration. It is one
 -- transaction, and may be run again at any time.
 
 begin;
@@ -22,6 +22,10 @@ begin
             null;
         end;
     end loop;
+    -- Only a member may hand things over to the owner.
+    if not pg_has_role('tenure_owner', 'usage') then
+        execute format('grant tenure_owner to %I', current_user);
+    end if;
 end $$;
 
 -- The owner. What a migration created under another name becomes its own: tenure.enqueue runs with its rights, which

@@ -21,10 +21,11 @@ pub(crate) struct Migrate {
 impl Migrate {
     pub(crate) async fn run(self, store: &str, output: &Output) -> Result<(), Failure> {
         if self.print_roles {
-            match Tenure::roles(store).map_err(|error| Failure::opening(store, error))? {
+            let script = Tenure::roles(store).map_err(|error| Failure::opening(store, error))?;
+            output.show(&reply::Roles { script }, |output, reply| match &reply.script {
                 Some(script) => output.line(script.trim_end()),
-                None => output.note("this store has no roles: whoever may open the file may do everything"),
-            }
+                None => output.note("this store has no roles: whoever may open it may do everything"),
+            });
             return Ok(());
         }
         let version = Tenure::migrate(store).await.map_err(|error| Failure::opening(store, error))?;

@@ -59,7 +59,7 @@ impl App for Sqlite {
 
     async fn work_queue(&mut self) -> (Vec<String>, Vec<Row>) {
         let mut view = self.app.prepare("SELECT * FROM work_queue ORDER BY id").unwrap();
-        let columns: Vec<String> = view.column_names().into_iter().map(str::to_owned).collect();
+        let columns: Vec<String> = view.column_names().map(str::to_owned).collect();
         let cell = |value: Value| match value {
             Value::Null => "-".to_owned(),
             Value::Integer(n) => n.to_string(),

@@ -309,6 +309,28 @@ async fn the_script_may_be_run_again_and_covers_what_an_upgrade_brings() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn no_superuser_is_needed_to_set_the_roles_up() {
+    let database = TestDatabase::create().await.unwrap();
+    let (admin, name) = (connect(database.url()).await, database.name());
+    let deployer = format!("deployer_{name}");
+    admin
+        .batch_execute(&format!("create role {deployer} createrole; grant create on database {name} to {deployer}"))
+        .await
+        .unwrap();
+    // A schema of its own, for roles belong to the whole server.
+    let url = format!("{}&schema=s_{name}", acting_as(&database, &deployer));
+    PostgresStore::migrate(&url).await.unwrap();
+    let script = roles(&url).unwrap();
+    let session_of_deployer = session(&database, &deployer).await;
+    for _ in 0..2 {
+        session_of_deployer.batch_execute(&script).await.unwrap();
+    }
+    let enqueuer = session(&database, &format!("s_{name}_enqueue")).await;
+    enqueuer.batch_execute(&format!("select s_{name}.enqueue('q', 'k', '1')")).await.unwrap();
+    denied(&enqueuer, &[&format!("select from s_{name}.job")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn another_schema_has_roles_of_its_own() {
     let database = TestDatabase::create().await.unwrap();
     let url = database.url();
@@ -321,4 +343,8 @@ async fn another_schema_has_roles_of_its_own() {
     let store = PostgresStore::open(&format!("{url}&options=-c%20role%3Dother_work_runtime")).await.unwrap();
     assert_eq!(store.claim(Claim::new("q", "w")).await.unwrap().jobs.len(), 1);
     assert!(roles("postgres://u@h/db?schema=a;b").is_err());
+    let (fits, long) = ("x".repeat(55), "x".repeat(56));
+    assert!(roles(&format!("postgres://u@h/db?schema={fits}")).is_ok());
+    let refused = roles(&format!("postgres://u@h/db?schema={long}")).unwrap_err();
+    assert!(matches!(refused, StoreError::Address { .. }), "{refused}");
 }
