@@ -12,6 +12,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::account::Account;
+
 /// Where Debian keeps one folder per major version.
 const DEBIAN_VERSIONS: &str = "/usr/lib/postgresql";
 
@@ -55,6 +57,15 @@ pub enum InstallationError {
         /// Its closing lines, or why it did not run.
         reason: String,
     },
+}
+
+/// The folder of PostgreSQL's programs, `psql` among them; root installs them where they are missing.
+///
+/// # Errors
+///
+/// See [`InstallationError`].
+pub fn programs() -> Result<PathBuf, InstallationError> {
+    find_or_install(Account::current() == Account::Nobody)
 }
 
 /// The folder of PostgreSQL's programs; installs them if `may_install`.

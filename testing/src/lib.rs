@@ -23,7 +23,7 @@ mod server;
 #[cfg(feature = "database")]
 pub use database::{DatabaseError, TEST_POSTGRES, TestDatabase};
 pub use disk::SmallDisk;
-pub use installation::{InstallationError, install_pooler};
+pub use installation::{InstallationError, install_pooler, programs};
 #[cfg(feature = "database")]
 pub use pooler::Pooler;
 #[cfg(feature = "database")]

@@ -1,11 +1,17 @@
-//! From an address to a store: the only place that names a backend.
+//! From an address to a store, and from a driver's transaction to its backend: the only place that names a backend.
 
-use crate::Tenure;
+use crate::{CallerTransaction, Tenure};
 use std::sync::Arc;
+use tenure_core::Token;
+use tenure_core::queue::{Ended, Ending, Enqueued, JobId, NewJob};
 use tenure_memory::MemoryStore;
 use tenure_postgres::PostgresStore;
 use tenure_sqlite::SqliteStore;
-use tenure_store::{Clock, Store, StoreError};
+use tenure_sqlite::in_transaction;
+use tenure_store::{Clock, Place, Store, StoreError, TransactionError};
+
+pub use tenure_postgres::tokio_postgres;
+pub use tenure_sqlite::rusqlite;
 
 /// Opens the store at `url`.
 pub(crate) async fn open(url: &str) -> Result<Arc<dyn Store>, StoreError> {
@@ -40,3 +46,53 @@ pub(crate) async fn apart(store: Arc<dyn Store>, url: Option<&str>) -> Result<Ar
 pub(crate) fn in_memory(clock: Clock) -> Tenure {
     Tenure::on(MemoryStore::with_clock(clock))
 }
+/// The statements that set up roles with no more rights than they need, for the PostgreSQL store at `url`; `None` where
+/// a store has no roles.
+pub(crate) fn roles(url: &str) -> Result<Option<String>, StoreError> {
+    match url.split_once(':') {
+        Some(("postgres" | "postgresql", _)) => tenure_postgres::roles(url).map(Some),
+        _ => Ok(None),
+    }
+}
+
+impl CallerTransaction for tokio_postgres::Transaction<'_> {
+    async fn enqueue(&mut self, place: &Place, jobs: &[NewJob]) -> Result<Vec<Enqueued>, TransactionError> {
+        tenure_postgres::transaction::enqueue(self, place, jobs).await
+    }
+
+    async fn finish(&mut self, place: &Place, ending: &Ending) -> Result<Ended, TransactionError> {
+        tenure_postgres::transaction::finish(self, place, ending).await
+    }
+
+    async fn held(&mut self, place: &Place, job: JobId, owner: &str, token: Token) -> Result<(), TransactionError> {
+        tenure_postgres::transaction::held(self, place, job, owner, token).await
+    }
+}
+
+/// A transaction of rusqlite, and what stands for one: a savepoint in it, or a connection on which one was begun by
+/// hand. Calls block as every call of rusqlite does.
+macro_rules! rusqlite_transaction {
+    ($($of:ty),+) => {$(
+        impl CallerTransaction for $of {
+            async fn enqueue(&mut self, place: &Place, jobs: &[NewJob]) -> Result<Vec<Enqueued>, TransactionError> {
+                in_transaction::enqueue_at(self, place, jobs)
+            }
+
+            async fn finish(&mut self, place: &Place, ending: &Ending) -> Result<Ended, TransactionError> {
+                in_transaction::finish_at(self, place, ending)
+            }
+
+            async fn held(
+                &mut self,
+                place: &Place,
+                job: JobId,
+                owner: &str,
+                token: Token,
+            ) -> Result<(), TransactionError> {
+                in_transaction::held_at(self, place, job, owner, token)
+            }
+        }
+    )+};
+}
+
+rusqlite_transaction!(rusqlite::Transaction<'_>, rusqlite::Savepoint<'_>, rusqlite::Connection);

@@ -20,6 +20,12 @@ pub enum Error {
     /// An operator action does not fit the job. Nothing was changed.
     #[error("{sentence}", sentence = .0.sentence())]
     Refused(Refusal),
+    /// The caller's own transaction is one of another store, or in no state for this. It was not changed.
+    #[error("the transaction cannot be used: {message}")]
+    Transaction {
+        /// What is wrong with it.
+        message: String,
+    },
     /// The store did not answer.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -34,6 +40,7 @@ impl Error {
             Error::LeaseLost(_) => "lease_lost",
             Error::Conflict(_) => "dedup_conflict",
             Error::Refused(refusal) => refusal.as_str(),
+            Error::Transaction { .. } => "transaction_unusable",
             Error::Store(error) => error.code(),
         }
     }

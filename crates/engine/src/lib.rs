@@ -34,6 +34,7 @@ mod operate;
 mod queue;
 mod signals;
 pub mod testing;
+mod transaction;
 pub mod upkeep;
 mod worker;
 
@@ -42,6 +43,8 @@ use tenure_store::Store;
 
 pub use chance::by_policy;
 pub use clock::Moment;
+/// The drivers, of the versions whose transactions [`Tenure::enqueue_in`] and its siblings take.
+pub use connect::{rusqlite, tokio_postgres};
 pub use error::Error;
 pub use job::{IntoJob, Job};
 pub use operate::{Bulk, BulkStep};
@@ -54,7 +57,8 @@ pub use tenure_core::queue::{
 pub use tenure_core::retry::Backoff;
 pub use tenure_core::{Invalid, LostReason, Time, Token, bounds};
 pub use tenure_derive::Job;
-pub use tenure_store::{Clock, Finding, Level, StoreError};
+pub use tenure_store::{Clock, Finding, Level, Place, StoreError, TransactionError};
+pub use transaction::CallerTransaction;
 pub use worker::{Cancelled, Context, Hooks, Outcome, Outcomes, QueueShare, Report, Stop, Worker, worker_name};
 
 /// What most programs use: `use tenure::prelude::*`.
@@ -86,6 +90,12 @@ impl Tenure {
     /// schema to speak of, or upgrades itself whenever it is opened, as it was now.
     pub async fn migrate(url: &str) -> Result<Option<i64>> {
         Ok(connect::migrate(url).await?)
+    }
+
+    /// The statements that set up roles with no more rights than they need in the database of the store at `url`, to
+    /// be run there by an administrator after every migration. `None`: such a store has no roles.
+    pub fn roles(url: &str) -> Result<Option<String>> {
+        Ok(connect::roles(url)?)
     }
 
     /// A Tenure on a store that the caller opened.

@@ -159,6 +159,6 @@ fn each<T>(answers: Vec<std::result::Result<T, LostReason>>) -> Vec<Result<T>> {
     answers.into_iter().map(|answer| answer.map_err(Error::from)).collect()
 }
 
-fn short_answer() -> Error {
+pub(crate) fn short_answer() -> Error {
     tenure_store::StoreError::broken("it answered fewer items than it was asked").into()
 }

@@ -2,6 +2,8 @@
 
 #[path = "../examples/first_job.rs"]
 mod first_job;
+#[path = "../examples/order.rs"]
+mod order;
 #[path = "../examples/shared_lease.rs"]
 mod shared_lease;
 #[path = "../examples/stale_writer.rs"]
@@ -27,6 +29,11 @@ fn a_worker_runs_a_typed_job() -> tenure::Result<()> {
 #[test]
 fn prefetched_neighbours_keep_their_attempts() -> tenure::Result<()> {
     shared_lease::main()
+}
+
+#[test]
+fn an_order_and_its_job_are_committed_together() -> Result<(), Box<dyn std::error::Error>> {
+    order::main()
 }
 
 #[test]

@@ -10,7 +10,7 @@ use tenure_core::queue::{
     Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
     Operation, Page, Pruned, QueueInfo, Queues, Recovered, Refusal, Situation, Start, Status,
 };
-use tenure_store::{Clock, Fenced, Finding, Level, QueueStore, Result, Signals, StoreError, Upkeep};
+use tenure_store::{Clock, Fenced, Finding, Level, Place, QueueStore, Result, Signals, StoreError, Upkeep};
 
 /// A store that lives as long as this value.
 #[derive(Debug, Default)]
@@ -167,6 +167,10 @@ impl Upkeep for MemoryStore {
 
     async fn new_epoch(&self) -> Result<u16> {
         self.locked().0.new_epoch().ok_or_else(StoreError::epochs_spent)
+    }
+
+    fn place(&self) -> Place {
+        Place::Memory
     }
 
     async fn describe(&self) -> Result<String> {

@@ -249,19 +249,25 @@ create index event_job on tenure.event (job, id);
 -- Repeated refusals for one reason are counted into one event.
 create unique index event_refused on tenure.event (job, lost) where what = 'refused';
 
--- The queue in the words of its document (Q11).
+-- The queue in the words of its document (Q11). `started_at` is the last claim; `updated_at` as the library tells it:
+-- enqueued, claimed, put back or finished.
 create view tenure.work_queue as
     select j.id,
            case when j.running then 'running' else 'queued' end as status,
            j.priority, j.payload, j.run_at,
            l.owner as claimed_by, l.expires_at as lease_expires_at,
            j.created_at,
-           l.granted_at as started_at,
+           coalesce(l.granted_at,
+                    timestamptz 'epoch' + (j.attempts -> -1 ->> 'claimed_at')::bigint * interval '1 microsecond')
+               as started_at,
            coalesce(l.granted_at,
                     timestamptz 'epoch' + (j.attempts -> -1 ->> 'ended_at')::bigint * interval '1 microsecond',
                     j.created_at) as updated_at
       from tenure.job j left join tenure.lease l on j.running and l.token = j.token
     union all
     select f.id, f.status, f.priority, f.payload, f.run_at,
-           null, null, f.created_at, f.claimed_at, f.finished_at
+           null, null, f.created_at,
+           coalesce(f.claimed_at,
+                    timestamptz 'epoch' + (f.attempts -> -1 ->> 'claimed_at')::bigint * interval '1 microsecond'),
+           f.finished_at
       from tenure.finished f;

@@ -17,17 +17,18 @@ mod listen;
 mod migrate;
 mod pool;
 mod queue;
-mod transaction;
+pub mod transaction;
 mod upkeep;
 mod value;
 
 pub use address::PostgresOptions;
-pub use transaction::{TransactionError, enqueue_in, finish_in, held_in};
+/// The PostgreSQL driver (0.7), for callers who share a transaction with the queue: [`transaction`].
+pub use tokio_postgres;
 
 use cursor::Cursors;
 use pool::Database;
 use std::sync::Arc;
-use tenure_store::{Result, Signals};
+use tenure_store::{Result, Signals, StoreError};
 
 /// A store in one schema of a PostgreSQL database.
 #[derive(Debug)]
@@ -60,4 +61,19 @@ impl PostgresStore {
         migrate::prepare(&database, true).await?;
         Ok(migrate::known())
     }
+}
+
+/// PostgreSQL cuts names at 63 bytes, and what is cut off a role's name (`_runtime`) would make it another role's.
+const ROLES_SCHEMA_MAX: usize = 55;
+
+/// The statements that set up roles with no more rights than they need, for the schema that `url` names: an owner, and
+/// for whoever works, only enqueues, or only reads (docs/decisions/0009). To be run by an administrator after every
+/// migration; what was done before is left as it is.
+pub fn roles(url: &str) -> Result<String> {
+    let schema = PostgresOptions::parse(url)?.schema;
+    if schema.len() > ROLES_SCHEMA_MAX {
+        let message = format!("`schema` must be at most {ROLES_SCHEMA_MAX} long for roles to be named after it");
+        return Err(StoreError::Address { message });
+    }
+    Ok(include_str!("../roles.sql").replace("tenure", &schema))
 }

@@ -1,166 +1,116 @@
 //! The queue inside a transaction of the caller's own (Q10): what is enqueued or finished there is committed or rolled
 //! back with everything else the caller did.
 //!
-//! These call the same SQL functions that any language can call, so a transaction of another driver can do the same
-//! (`select tenure.enqueue(…)`).
+//! Always true:
+//! - each call is one round trip, and speaks of the schema that the store is in;
+//! - whoever waits for work is told in the transaction, so at the very moment of its commit;
+//! - what the database refuses, a lost lease above all, gives the whole transaction up: a caller who goes on by
+//!   mistake cannot commit.
+//!
+//! Callers with another driver do the same by SQL: `select tenure.enqueue(…)`, `complete`, `fail` and `held`.
 
-use tenure_core::queue::{Act, Conflict, Ending, JobId, NewJob, Retry, Status};
-use tenure_core::{Invalid, LostReason, Token};
-use tokio_postgres::GenericClient;
+use crate::error;
+use crate::pool::Param;
+use crate::queue::enqueue::{self, Columns};
+use crate::queue::finish;
+use crate::value::get;
+use tenure_core::queue::{Ended, Ending, Enqueued, JobId, NewJob, Status};
+use tenure_core::{LostReason, Token};
+use tenure_store::{Place, StoreError, TransactionError};
 use tokio_postgres::types::Type;
+use tokio_postgres::{Row, Transaction};
 
-/// Why a call inside a transaction failed. PostgreSQL has then given the transaction up: roll it back.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum TransactionError {
-    /// The request is out of bounds. The transaction was not touched.
-    Invalid(Invalid),
-    /// The lease is not held.
-    LeaseLost(LostReason),
-    /// Another body was sent under a dedup key that is remembered.
-    Conflict(Conflict),
-    /// The database refused.
-    Postgres(tokio_postgres::Error),
+/// Adds jobs, all or none, in this order; claimable once the caller has committed. They were checked.
+pub async fn enqueue(
+    transaction: &Transaction<'_>,
+    place: &Place,
+    jobs: &[NewJob],
+) -> Result<Vec<Enqueued>, TransactionError> {
+    let schema = schema(place)?;
+    let columns = Columns::of(jobs);
+    let (sql, tell) = (localized(schema, enqueue::SQL), localized(schema, TELL));
+    let params = columns.params();
+    let queues: [Param<'_>; 1] = [(columns.queues(), Type::TEXT_ARRAY)];
+    // Sent one behind the other. If the first is refused, so is the second, and only the first can say why.
+    let (added, told) = tokio::join!(transaction.query_typed(&sql, &params), transaction.query_typed(&tell, &queues));
+    let rows = added.map_err(met)?;
+    told.map_err(met)?;
+    Ok(enqueue::answers(&rows, jobs.len())?)
 }
 
-impl std::fmt::Display for TransactionError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            TransactionError::Invalid(invalid) => invalid.fmt(f),
-            TransactionError::LeaseLost(reason) => write!(f, "lease lost ({reason}): {}", reason.sentence()),
-            TransactionError::Conflict(_) => f.write_str("another job holds the key with another body"),
-            TransactionError::Postgres(error) => error.fmt(f),
-        }
-    }
-}
+/// Wakes whoever waits on these queues, once this is committed.
+const TELL: &str =
+    "select pg_notify(rtrim('tenure.', '.') || '_wake', q.name) from (select distinct unnest($1)) q(name)";
 
-impl std::error::Error for TransactionError {}
-
-impl From<Invalid> for TransactionError {
-    fn from(invalid: Invalid) -> TransactionError {
-        TransactionError::Invalid(invalid)
-    }
-}
-
-/// Adds a job in the caller's transaction, in the store of `schema` (by default `tenure`).
-pub async fn enqueue_in(
-    transaction: &impl GenericClient,
-    schema: &str,
-    job: &NewJob,
-) -> Result<JobId, TransactionError> {
-    job.check()?;
-    let sql = localized(schema, "select tenure.enqueue($1, $2, $3, $4)");
-    let options = options(job);
-    let params = [
-        (&job.queue as &(dyn tokio_postgres::types::ToSql + Sync), Type::TEXT),
-        (&job.kind, Type::TEXT),
-        (&job.payload, Type::TEXT),
-        (&options, Type::JSONB),
+/// Completes or fails held work. The ending was checked.
+pub async fn finish(transaction: &Transaction<'_>, place: &Place, ending: &Ending) -> Result<Ended, TransactionError> {
+    let schema = schema(place)?;
+    let Ending { job, owner, token, act } = ending;
+    let params: [Param<'_>; 8] = [
+        (&job.0, Type::INT8),
+        (owner, Type::TEXT),
+        (&token.0, Type::INT8),
+        (&act.verb().as_str(), Type::TEXT),
+        (&finish::result(act), Type::TEXT),
+        (&finish::error(act), Type::TEXT),
+        (&finish::delay_ms(act), Type::INT8),
+        (&finish::chance(act), Type::FLOAT8),
     ];
-    let rows = transaction.query_typed(&sql, &params).await.map_err(met)?;
-    rows.first().map_or(Ok(JobId(0)), |row| row.try_get(0).map(JobId).map_err(TransactionError::Postgres))
+    let sql = localized(schema, "select status, already from tenure.finish_one($1, $2, $3, $4, $5, $6, $7, $8)");
+    let row = one(transaction.query_typed(&sql, &params).await.map_err(met)?)?;
+    let word: &str = get(&row, "status")?;
+    let status = Status::parse(word).ok_or_else(|| StoreError::broken(format!("status `{word}`")))?;
+    Ok(Ended { status, already: get(&row, "already")? })
 }
 
-/// Ends a claim in the caller's transaction: only `complete` and `fail` make sense there.
-pub async fn finish_in(
-    transaction: &impl GenericClient,
-    schema: &str,
-    mut ending: Ending,
-) -> Result<Status, TransactionError> {
-    ending.check()?;
-    let (result, error, retry, delay_ms) = match &ending.act {
-        Act::Complete { result } => (result.as_deref(), None, true, None),
-        Act::Fail { error, retry: Retry::Never | Retry::Cancel } => (None, Some(error.as_str()), false, None),
-        Act::Fail { error, retry: Retry::In { delay_ms } } => {
-            (None, Some(error.as_str()), true, Some(*delay_ms as i64))
-        }
-        Act::Fail { error, retry: Retry::Policy { .. } | Retry::TimedOut { .. } } => {
-            (None, Some(error.as_str()), true, None)
-        }
-        Act::Snooze { .. } | Act::Release => {
-            let limit = "complete or fail; give work back outside a transaction";
-            return Err(Invalid::new(tenure_core::bounds::Code::OutOfBounds, "act", limit, "another").into());
-        }
-    };
-    let rows = match error {
-        None => {
-            let sql = localized(schema, "select tenure.complete($1, $2, $3, $4)");
-            let params = [
-                (&ending.job.0 as &(dyn tokio_postgres::types::ToSql + Sync), Type::INT8),
-                (&ending.owner, Type::TEXT),
-                (&ending.token.0, Type::INT8),
-                (&result, Type::TEXT),
-            ];
-            transaction.query_typed(&sql, &params).await
-        }
-        Some(error) => {
-            let sql = localized(schema, "select tenure.fail($1, $2, $3, $4, $5, $6)");
-            let params = [
-                (&ending.job.0 as &(dyn tokio_postgres::types::ToSql + Sync), Type::INT8),
-                (&ending.owner, Type::TEXT),
-                (&ending.token.0, Type::INT8),
-                (&error, Type::TEXT),
-                (&retry, Type::BOOL),
-                (&delay_ms, Type::INT8),
-            ];
-            transaction.query_typed(&sql, &params).await
-        }
-    };
-    let rows = rows.map_err(met)?;
-    let word: String = match rows.first() {
-        Some(row) => row.try_get(0).map_err(TransactionError::Postgres)?,
-        None => String::new(),
-    };
-    Ok(Status::parse(&word).unwrap_or(Status::Completed))
-}
-
-/// Fails the caller's transaction unless the lease is held at this moment, and keeps others from taking the work until
-/// it ends, even if the lease runs out meanwhile.
-pub async fn held_in(
-    transaction: &impl GenericClient,
-    schema: &str,
+/// Refuses unless the lease is held at this moment. If it is, nobody else can take the work before the transaction
+/// ends, even if the lease runs out meanwhile; a finish later in the transaction is still judged by the clock (L4).
+/// Blocks no heartbeat.
+pub async fn held(
+    transaction: &Transaction<'_>,
+    place: &Place,
     job: JobId,
     owner: &str,
     token: Token,
 ) -> Result<(), TransactionError> {
-    let sql = localized(schema, "select tenure.held($1, $2, $3)");
-    let params = [
-        (&job.0 as &(dyn tokio_postgres::types::ToSql + Sync), Type::INT8),
-        (&owner, Type::TEXT),
-        (&token.0, Type::INT8),
-    ];
+    let sql = localized(schema(place)?, "select tenure.held($1, $2, $3)");
+    let params: [Param<'_>; 3] = [(&job.0, Type::INT8), (&owner, Type::TEXT), (&token.0, Type::INT8)];
     transaction.query_typed(&sql, &params).await.map(drop).map_err(met)
+}
+
+fn schema(place: &Place) -> Result<&str, TransactionError> {
+    match place {
+        Place::Schema(schema) => Ok(schema),
+        _ => Err(TransactionError::elsewhere("PostgreSQL", place)),
+    }
 }
 
 fn localized(schema: &str, sql: &str) -> String {
     sql.replace("tenure.", &format!("{schema}."))
 }
 
-fn options(job: &NewJob) -> serde_json::Value {
-    let run_at = job.run_at.map(|at| at.0);
-    let backoff = job.backoff.map(|b| {
-        serde_json::json!({ "initial_ms": b.initial_ms, "factor": b.factor, "max_ms": b.max_ms, "jitter": b.jitter })
-    });
-    serde_json::json!({
-        "priority": job.priority,
-        "run_at_micros": run_at,
-        "attempts_max": job.attempts_max,
-        "timeout_ms": job.timeout_ms,
-        "backoff": backoff,
-        "key": job.key,
-        "key_window_ms": job.key_window_ms,
-        "ordering_key": job.ordering_key,
-        "limit_key": job.limit_key,
-    })
+fn one(rows: Vec<Row>) -> Result<Row, StoreError> {
+    rows.into_iter().next().ok_or_else(|| StoreError::broken("a statement returned no row"))
 }
 
-fn met(error: tokio_postgres::Error) -> TransactionError {
-    if let Some(conflict) = crate::error::conflict(&error) {
+/// What a statement met, told by what the caller can do now. Nothing of it was committed, whatever it was.
+fn met(met: tokio_postgres::Error) -> TransactionError {
+    if let Some(conflict) = error::conflict(&met) {
         return TransactionError::Conflict(conflict);
     }
-    let lost = error.as_db_error().filter(|db| db.code().code() == "TE020").and_then(|db| db.detail());
-    match lost.and_then(LostReason::parse) {
-        Some(reason) => TransactionError::LeaseLost(reason),
-        None => TransactionError::Postgres(error),
+    let Some(db) = met.as_db_error() else { return error::of(met, false).into() };
+    match db.code().code() {
+        "TE020" => match db.detail().and_then(LostReason::parse) {
+            Some(reason) => TransactionError::LeaseLost(reason),
+            None => StoreError::broken("a lease was lost for a reason that nobody knows").into(),
+        },
+        "TE002" => TransactionError::unusable("it is not READ COMMITTED, as it must be here"),
+        "25P02" => TransactionError::unusable("an earlier statement in it has failed: roll it back"),
+        "25006" => TransactionError::unusable("it is read-only"),
+        // No such schema, function or table.
+        "3F000" | "42883" | "42P01" => {
+            TransactionError::unusable(format!("its database has not this store in it: {}", db.message()))
+        }
+        _ => error::of(met, false).into(),
     }
 }

@@ -7,7 +7,7 @@ use crate::value::{at, get};
 use async_trait::async_trait;
 use tenure_core::Time;
 use tenure_core::queue::{Pruned, Recovered};
-use tenure_store::{Finding, Result, StoreError, Upkeep};
+use tenure_store::{Finding, Place, Result, StoreError, Upkeep};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -58,6 +58,10 @@ impl Upkeep for PostgresStore {
         let row = first(self.database.write("select tenure.new_epoch() as epoch", &[]).await?)?;
         let raised = get::<Option<i32>>(&row, "epoch")?.ok_or_else(StoreError::epochs_spent)?;
         u16::try_from(raised).map_err(StoreError::broken)
+    }
+
+    fn place(&self) -> Place {
+        Place::Schema(self.database.schema().to_owned())
     }
 
     async fn describe(&self) -> Result<String> {

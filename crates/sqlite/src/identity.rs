@@ -39,6 +39,14 @@ impl Identity {
     }
 }
 
+/// Whether both names lead to one file.
+pub(crate) fn same_file(one: &Path, other: &Path) -> bool {
+    match (file_id(one), file_id(other)) {
+        (Some(one), Some(other)) => one == other,
+        _ => one.canonicalize().ok().is_some_and(|one| other.canonicalize().is_ok_and(|other| one == other)),
+    }
+}
+
 #[cfg(unix)]
 fn file_id(path: &Path) -> Option<FileId> {
     use std::os::unix::fs::MetadataExt;

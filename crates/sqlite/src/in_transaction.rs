@@ -36,60 +36,25 @@
 //! ```
 
 use crate::fault::{Done, Fault};
+use crate::identity::same_file;
 use crate::inbox::Step;
 use crate::savepoint::apart;
 use crate::{migrate, queue, sql};
-use rusqlite::Transaction;
-use std::fmt;
-use tenure_core::bounds::Invalid;
+use rusqlite::{Connection, Transaction};
+use std::path::Path;
 use tenure_core::queue::rules::{Judgement, Presented};
-use tenure_core::queue::{Act, Conflict, Ended, Ending, Enqueued, JobId, NewJob, Retry};
+use tenure_core::queue::{Act, Ended, Ending, Enqueued, JobId, NewJob, Retry};
 use tenure_core::{LostReason, Token};
-use tenure_store::{Clock, StoreError};
+use tenure_store::{Clock, Place};
 
-/// Why nothing was done.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Error {
-    /// The lease is not held: stop working on it, and roll back (L3).
-    LeaseLost(LostReason),
-    /// Another body was sent under a key that is remembered (Q7).
-    Conflict(Conflict),
-    /// Out of bounds.
-    Invalid(Invalid),
-    /// The file did not do what it was asked. Roll back.
-    Store(StoreError),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::LeaseLost(reason) => write!(f, "lease_lost ({reason}): {}", reason.sentence()),
-            Error::Conflict(Conflict { index, id: Some(id) }) => {
-                write!(f, "dedup_conflict: job {index} of the call has the key of job {id}, but another body")
-            }
-            Error::Conflict(Conflict { index, id: None }) => {
-                write!(f, "dedup_conflict: job {index} of the call has the key of an earlier one, but another body")
-            }
-            Error::Invalid(invalid) => invalid.fmt(f),
-            Error::Store(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Store(error) => Some(error),
-            Error::LeaseLost(_) | Error::Conflict(_) | Error::Invalid(_) => None,
-        }
-    }
-}
+/// Why nothing was done. The transaction can be used further, whatever the reason, unless it is
+/// [`Store`](Error::Store).
+pub use tenure_store::TransactionError as Error;
 
 /// Adds jobs, all or none, in this order; claimable once the caller has committed.
 pub fn enqueue(tx: &Transaction<'_>, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Error> {
-    NewJob::check_all(jobs).map_err(Error::Invalid)?;
-    whole(tx, |step| Ok(queue::enqueue::enqueue(step, jobs)?.map_err(Error::Conflict)))
+    NewJob::check_all(jobs)?;
+    enqueue_by(tx, &Clock::system(), jobs)
 }
 
 /// Completes held work, with an optional result as JSON.
@@ -118,7 +83,60 @@ pub fn fail(
 /// Refuses unless the lease is held at this moment. If it is, nobody else can take the work before the transaction
 /// ends, even if the lease runs out meanwhile; a finish later in the transaction is still judged by the clock (L4).
 pub fn held(tx: &Transaction<'_>, job: JobId, owner: &str, token: Token) -> Result<(), Error> {
-    whole(tx, |step| {
+    held_by(tx, &Clock::system(), job, owner, token)
+}
+
+fn finish(tx: &Transaction<'_>, job: JobId, owner: &str, token: Token, act: Act) -> Result<Ended, Error> {
+    let mut ending = Ending { job, owner: owner.to_owned(), token, act };
+    ending.check()?;
+    finish_by(tx, &Clock::system(), &ending)
+}
+
+/// As [`enqueue`], for the store at `place` and by its clock; refuses a connection on another file, or without an open
+/// transaction. The jobs were checked.
+pub fn enqueue_at(conn: &Connection, place: &Place, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Error> {
+    enqueue_by(conn, here(conn, place)?, jobs)
+}
+
+/// As [`complete`] and [`fail`], for the store at `place`. The ending was checked.
+pub fn finish_at(conn: &Connection, place: &Place, ending: &Ending) -> Result<Ended, Error> {
+    finish_by(conn, here(conn, place)?, ending)
+}
+
+/// As [`held`], for the store at `place`.
+pub fn held_at(conn: &Connection, place: &Place, job: JobId, owner: &str, token: Token) -> Result<(), Error> {
+    held_by(conn, here(conn, place)?, job, owner, token)
+}
+
+/// The clock of the store at `place`, if `conn` is in a transaction on its very file.
+fn here<'p>(conn: &Connection, place: &'p Place) -> Result<&'p Clock, Error> {
+    let Place::File { path, clock } = place else {
+        return Err(Error::elsewhere("SQLite", place));
+    };
+    let opened = conn.path().unwrap_or_default();
+    if opened.is_empty() || !same_file(Path::new(opened), path) {
+        let opened = if opened.is_empty() { "a database in memory" } else { opened };
+        return Err(Error::unusable(format!("it is on {opened}, and the store is the file {}", path.display())));
+    }
+    if conn.is_autocommit() {
+        return Err(Error::unusable("none is open on this connection: begin one first"));
+    }
+    Ok(clock)
+}
+
+fn enqueue_by(conn: &Connection, clock: &Clock, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Error> {
+    whole(conn, clock, |step| Ok(queue::enqueue::enqueue(step, jobs)?.map_err(Error::Conflict)))
+}
+
+fn finish_by(conn: &Connection, clock: &Clock, ending: &Ending) -> Result<Ended, Error> {
+    let mut answers = whole(conn, clock, |step| Ok(Ok(queue::finish::finish(step, std::slice::from_ref(ending))?)))?;
+    // A refusal is not undone: it is counted with the job (L8).
+    let answer = answers.pop().unwrap_or(Err(LostReason::Unknown));
+    answer.map_err(Error::LeaseLost)
+}
+
+fn held_by(conn: &Connection, clock: &Clock, job: JobId, owner: &str, token: Token) -> Result<(), Error> {
+    whole(conn, clock, |step| {
         let (judgement, _) = queue::judge::judge(step, job, Presented { owner, token, verb: None })?;
         Ok(match judgement {
             Judgement::Held => Ok(()),
@@ -129,21 +147,16 @@ pub fn held(tx: &Transaction<'_>, job: JobId, owner: &str, token: Token) -> Resu
     })
 }
 
-fn finish(tx: &Transaction<'_>, job: JobId, owner: &str, token: Token, act: Act) -> Result<Ended, Error> {
-    let mut ending = Ending { job, owner: owner.to_owned(), token, act };
-    ending.check().map_err(Error::Invalid)?;
-    let mut answers = whole(tx, |step| Ok(Ok(queue::finish::finish(step, std::slice::from_ref(&ending))?)))?;
-    // A refusal is not undone: it is counted with the job (L8).
-    let answer = answers.pop().unwrap_or(Err(LostReason::Unknown));
-    answer.map_err(Error::LeaseLost)
-}
-
 /// Does `work` under the write lock, at an instant read after it was taken; undone if it fails.
-fn whole<T>(tx: &Transaction<'_>, work: impl FnOnce(&Step<'_>) -> Done<Result<T, Error>>) -> Result<T, Error> {
-    let done = apart(tx, || {
-        migrate::check(tx)?;
-        tx.prepare_cached(sql::LOCK)?.execute([])?;
-        work(&Step::new(tx, Clock::default().now()))
+fn whole<T>(
+    conn: &Connection,
+    clock: &Clock,
+    work: impl FnOnce(&Step<'_>) -> Done<Result<T, Error>>,
+) -> Result<T, Error> {
+    let done = apart(conn, || {
+        migrate::check(conn)?;
+        conn.prepare_cached(sql::LOCK)?.execute([])?;
+        work(&Step::new(conn, clock.now()))
     });
     done.map_err(|fault: Fault| Error::Store(fault.into()))?
 }

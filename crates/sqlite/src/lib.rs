@@ -260,6 +260,13 @@ impl Upkeep for SqliteStore {
         raised.await?.ok_or_else(StoreError::epochs_spent)
     }
 
+    fn place(&self) -> tenure_store::Place {
+        match &self.place {
+            Place::Memory => tenure_store::Place::Memory,
+            Place::File(path) => tenure_store::Place::File { path: path.clone(), clock: self.clock.clone() },
+        }
+    }
+
     async fn examine(&self) -> Result<Vec<Finding>> {
         examine::examine(self).await
     }

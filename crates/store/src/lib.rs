@@ -12,6 +12,7 @@ mod clock;
 pub mod conformance;
 mod error;
 mod finding;
+mod transaction;
 mod wake;
 
 use async_trait::async_trait;
@@ -24,6 +25,7 @@ use tenure_core::{LostReason, Time};
 pub use clock::Clock;
 pub use error::{Outcome, StoreError};
 pub use finding::{Finding, Level};
+pub use transaction::{Place, TransactionError};
 pub use wake::{Listener, Signals};
 
 /// The answer of a store: [`StoreError`] is the world's fault, never the caller's.
@@ -110,6 +112,9 @@ pub trait Upkeep: Send + Sync + 'static {
 
     /// Raises the epoch by hand, after a restore the store cannot notice by itself.
     async fn new_epoch(&self) -> Result<u16>;
+
+    /// Where the work is kept, for a transaction of the caller's own (Q10).
+    fn place(&self) -> Place;
 
     /// What this store is and how durable, in one line for people.
     async fn describe(&self) -> Result<String>;

@@ -155,3 +155,15 @@ async fn a_postgres_database_gets_the_schema_of_this_version() {
     assert_eq!(place.out(&["migrate", "--store", database.url()]), format!("{version}\n"));
     assert_eq!(place.out(&["enqueue", "q", "--store", database.url()]), "1\n");
 }
+
+#[test]
+fn the_script_of_the_roles_is_printed_for_the_schema_of_the_store() {
+    let place = Place::new();
+    // Nothing is asked of the server.
+    let nowhere = "postgres://app@127.0.0.1:1/db?schema=jobs";
+    let script = place.out(&["migrate", "--print-roles", "--store", nowhere]);
+    assert!(script.contains("grant usage on schema jobs to jobs_runtime, jobs_enqueue, jobs_read;"), "{script}");
+    assert_eq!(place.json(&["migrate", "--print-roles", "--store", nowhere])["script"], json!(script));
+    assert!(said(&place, &["migrate", "--print-roles"]).contains("no roles"));
+    assert_eq!(place.json(&["migrate", "--print-roles"]), json!({"script":null}));
+}

@@ -3,7 +3,7 @@
 use super::hold::{Cancelled, Hold};
 use super::points::Points;
 use crate::job::to_json;
-use crate::{Result, Tenure};
+use crate::{CallerTransaction, Result, Tenure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::any::{Any, TypeId, type_name};
@@ -107,6 +107,21 @@ impl Context {
     pub async fn progress<T: Serialize + ?Sized>(&self, progress: &T) -> Result<()> {
         let beat = self.beat().progress(to_json("progress", progress)?);
         self.send(beat).await
+    }
+
+    /// Completes this job in the handler's own transaction: the effect and the word of it are one commit, or neither.
+    /// The lease is checked there, so a handler that was overtaken commits nothing. Return `Outcome::done` with the
+    /// same result afterwards; it is answered from the receipt (L12).
+    pub async fn complete_in<T: CallerTransaction, R: Serialize + ?Sized>(&self, tx: &mut T, result: &R) -> Result<()> {
+        let result = Some(to_json("result", result)?).filter(|json| json != "null");
+        self.attempt.tenure.complete_in(tx, self.id(), self.owner(), self.token(), result).await?;
+        Ok(())
+    }
+
+    /// Makes the handler's own transaction fenced: it is refused unless the lease is held now, and nobody is given the
+    /// job before it ends (Q10).
+    pub async fn held_in<T: CallerTransaction>(&self, tx: &mut T) -> Result<()> {
+        self.attempt.tenure.held_in(tx, self.id(), self.owner(), self.token()).await
     }
 
     /// What was given to the worker by [`state`](super::Worker::state).

@@ -8,7 +8,7 @@ use tenure_core::queue::{
     Action, Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Grants, Idle, Job,
     JobId, NewJob, Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status, What,
 };
-use tenure_store::{Fenced, Finding, QueueStore, Result, Signals, Upkeep};
+use tenure_store::{Fenced, Finding, Place, QueueStore, Result, Signals, Upkeep};
 
 #[async_trait]
 impl QueueStore for Wrong {
@@ -179,6 +179,10 @@ impl Upkeep for Wrong {
             return Ok(self.right.epoch().await? + 1);
         }
         self.right.new_epoch().await
+    }
+
+    fn place(&self) -> Place {
+        self.right.place()
     }
 
     async fn describe(&self) -> Result<String> {

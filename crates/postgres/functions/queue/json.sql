@@ -38,27 +38,27 @@ exception when numeric_value_out_of_range then
 end $$;
 
 -- One text for each JSON value: keys sorted, numbers by value, no blanks. Refuses what core refuses.
-create or replace function tenure.canonical(of json, depth integer default 0) returns text language plpgsql as $$
+create or replace function tenure.canonical(field text, of json, depth integer default 0) returns text language plpgsql as $$
 declare
     inside text;
     total bigint;
     different bigint;
 begin
     if depth >= 64 and json_typeof(of) in ('object', 'array') then
-        perform tenure.refuse('json_too_deep', '`payload` is nested too deep: at most 64 levels');
+        perform tenure.refuse('json_too_deep', format('`%s` is nested too deep: at most 64 levels', field));
     end if;
     case json_typeof(of)
         when 'object' then
-            select string_agg(tenure.json_string(m.key) || ':' || tenure.canonical(m.value, depth + 1), ','
+            select string_agg(tenure.json_string(m.key) || ':' || tenure.canonical(field, m.value, depth + 1), ','
                               order by m.key collate "C"),
                    count(*), count(distinct m.key)
               into inside, total, different from json_each(of) m;
             if total > different then
-                perform tenure.refuse('json_duplicate_key', '`payload` names a key twice');
+                perform tenure.refuse('json_duplicate_key', format('`%s` names a key twice', field));
             end if;
             return '{' || coalesce(inside, '') || '}';
         when 'array' then
-            select string_agg(tenure.canonical(m.value, depth + 1), ',' order by m.ord)
+            select string_agg(tenure.canonical(field, m.value, depth + 1), ',' order by m.ord)
               into inside from json_array_elements(of) with ordinality as m(value, ord);
             return '[' || coalesce(inside, '') || ']';
         when 'string' then
@@ -78,12 +78,16 @@ create or replace function tenure.checked_json(field text, sent text) returns te
 declare
     parsed json;
 begin
+    if octet_length(sent) > 1048576 then
+        perform tenure.refuse('too_large', format('`%s` is too large: at most 1048576 bytes; got %s', field,
+                                                  octet_length(sent)));
+    end if;
     begin
         parsed := sent::json;
     exception when invalid_text_representation then
         perform tenure.refuse('json_syntax', format('`%s` is not valid JSON', field));
     end;
-    return tenure.canonical(parsed);
+    return tenure.canonical(field, parsed);
 exception when invalid_text_representation or untranslatable_character then
     perform tenure.refuse('unsupported_character', format('`%s` holds \u0000 or a lone surrogate', field));
 end $$;

@@ -1,65 +1,102 @@
 //! Enqueue: arrays in, ids out.
 
 use crate::PostgresStore;
+use crate::pool::Param;
 use crate::value::{At, backoff_text, get};
 use sha2::{Digest, Sha256};
 use tenure_core::queue::{Conflict, Enqueued, JobId, NewJob, Status};
 use tenure_store::{Result, StoreError};
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 pub(super) async fn enqueue(
     store: &PostgresStore,
     jobs: Vec<NewJob>,
 ) -> Result<std::result::Result<Vec<Enqueued>, Conflict>> {
-    let queues: Vec<&str> = jobs.iter().map(|job| job.queue.as_str()).collect();
-    let kinds: Vec<&str> = jobs.iter().map(|job| job.kind.as_str()).collect();
-    let payloads: Vec<&str> = jobs.iter().map(|job| job.payload.as_str()).collect();
-    let priorities: Vec<i32> = jobs.iter().map(|job| job.priority).collect();
-    let run_ats: Vec<Option<At>> = jobs.iter().map(|job| job.run_at.map(At)).collect();
-    let attempts_maxes: Vec<i32> = jobs.iter().map(|job| job.attempts_max as i32).collect();
-    let timeouts = column(&jobs, |job| job.timeout_ms.map(|ms| ms as i64));
-    let backoffs = column(&jobs, |job| job.backoff.map(backoff_text));
-    let ordering_keys = column(&jobs, |job| job.ordering_key.as_deref());
-    let limit_keys = column(&jobs, |job| job.limit_key.as_deref());
-    let keys = column(&jobs, |job| job.key.as_deref());
-    let windows = column(&jobs, |job| job.key_window_ms.map(|ms| ms as i64));
-    let bodies = column(&jobs, |job| job.key.as_ref().map(|_| Sha256::digest(job.body()).to_vec()));
-    let sql = "select * from tenure.enqueue_all($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
-    let asked = store
-        .database
-        .write_unless_conflict(
-            sql,
-            &[
-                (&queues, Type::TEXT_ARRAY),
-                (&kinds, Type::TEXT_ARRAY),
-                (&payloads, Type::TEXT_ARRAY),
-                (&priorities, Type::INT4_ARRAY),
-                (&run_ats, Type::TIMESTAMPTZ_ARRAY),
-                (&attempts_maxes, Type::INT4_ARRAY),
-                (&timeouts, Type::INT8_ARRAY),
-                (&backoffs, Type::TEXT_ARRAY),
-                (&ordering_keys, Type::TEXT_ARRAY),
-                (&limit_keys, Type::TEXT_ARRAY),
-                (&keys, Type::TEXT_ARRAY),
-                (&windows, Type::INT8_ARRAY),
-                (&bodies, Type::BYTEA_ARRAY),
-            ],
-        )
-        .await?;
-    let rows = match asked {
+    let columns = Columns::of(&jobs);
+    let rows = match store.database.write_unless_conflict(SQL, &columns.params()).await? {
         Ok(rows) => rows,
         Err(conflict) => return Ok(Err(conflict)),
     };
-    if rows.len() != jobs.len() {
+    let enqueued = answers(&rows, jobs.len())?;
+    store.wake(columns.queues);
+    Ok(Ok(enqueued))
+}
+
+/// Takes [`Columns`], replies what [`answers`] reads.
+pub(crate) const SQL: &str = "select * from tenure.enqueue_all($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+
+/// Jobs, column by column.
+pub(crate) struct Columns<'j> {
+    queues: Vec<&'j str>,
+    kinds: Vec<&'j str>,
+    payloads: Vec<&'j str>,
+    priorities: Vec<i32>,
+    run_ats: Vec<Option<At>>,
+    attempts_maxes: Vec<i32>,
+    timeouts: Option<Vec<Option<i64>>>,
+    backoffs: Option<Vec<Option<String>>>,
+    ordering_keys: Option<Vec<Option<&'j str>>>,
+    limit_keys: Option<Vec<Option<&'j str>>>,
+    keys: Option<Vec<Option<&'j str>>>,
+    windows: Option<Vec<Option<i64>>>,
+    bodies: Option<Vec<Option<Vec<u8>>>>,
+}
+
+impl<'j> Columns<'j> {
+    pub(crate) fn of(jobs: &'j [NewJob]) -> Columns<'j> {
+        Columns {
+            queues: jobs.iter().map(|job| job.queue.as_str()).collect(),
+            kinds: jobs.iter().map(|job| job.kind.as_str()).collect(),
+            payloads: jobs.iter().map(|job| job.payload.as_str()).collect(),
+            priorities: jobs.iter().map(|job| job.priority).collect(),
+            run_ats: jobs.iter().map(|job| job.run_at.map(At)).collect(),
+            attempts_maxes: jobs.iter().map(|job| job.attempts_max as i32).collect(),
+            timeouts: column(jobs, |job| job.timeout_ms.map(|ms| ms as i64)),
+            backoffs: column(jobs, |job| job.backoff.map(backoff_text)),
+            ordering_keys: column(jobs, |job| job.ordering_key.as_deref()),
+            limit_keys: column(jobs, |job| job.limit_key.as_deref()),
+            keys: column(jobs, |job| job.key.as_deref()),
+            windows: column(jobs, |job| job.key_window_ms.map(|ms| ms as i64)),
+            bodies: column(jobs, |job| job.key.as_ref().map(|_| Sha256::digest(job.body()).to_vec())),
+        }
+    }
+
+    pub(crate) fn params(&self) -> [Param<'_>; 13] {
+        [
+            (&self.queues, Type::TEXT_ARRAY),
+            (&self.kinds, Type::TEXT_ARRAY),
+            (&self.payloads, Type::TEXT_ARRAY),
+            (&self.priorities, Type::INT4_ARRAY),
+            (&self.run_ats, Type::TIMESTAMPTZ_ARRAY),
+            (&self.attempts_maxes, Type::INT4_ARRAY),
+            (&self.timeouts, Type::INT8_ARRAY),
+            (&self.backoffs, Type::TEXT_ARRAY),
+            (&self.ordering_keys, Type::TEXT_ARRAY),
+            (&self.limit_keys, Type::TEXT_ARRAY),
+            (&self.keys, Type::TEXT_ARRAY),
+            (&self.windows, Type::INT8_ARRAY),
+            (&self.bodies, Type::BYTEA_ARRAY),
+        ]
+    }
+
+    /// Where they will wait.
+    pub(crate) fn queues(&self) -> &Vec<&'j str> {
+        &self.queues
+    }
+}
+
+/// What became of `count` jobs.
+pub(crate) fn answers(rows: &[Row], count: usize) -> Result<Vec<Enqueued>> {
+    if rows.len() != count {
         return Err(StoreError::broken("enqueue answered another number of ids"));
     }
-    store.wake(queues);
     let enqueued = |row| {
         let word: &str = get(row, "status")?;
         let status = Status::parse(word).ok_or_else(|| StoreError::broken(format!("status `{word}`")))?;
         Ok(Enqueued { id: JobId(get(row, "id")?), status, deduplicated: get(row, "deduplicated")? })
     };
-    rows.iter().map(enqueued).collect::<Result<_>>().map(Ok)
+    rows.iter().map(enqueued).collect()
 }
 
 /// An optional column; `None` where no job uses it, which spares the database the look at it.

@@ -60,21 +60,21 @@ pub(super) async fn finish(store: &PostgresStore, endings: Vec<Ending>) -> Resul
     in_order(answers)
 }
 
-fn result(act: &Act) -> Option<&str> {
+pub(crate) fn result(act: &Act) -> Option<&str> {
     match act {
         Act::Complete { result } => result.as_deref(),
         Act::Fail { .. } | Act::Snooze { .. } | Act::Release => None,
     }
 }
 
-fn error(act: &Act) -> Option<&str> {
+pub(crate) fn error(act: &Act) -> Option<&str> {
     match act {
         Act::Fail { error, .. } => Some(error),
         Act::Complete { .. } | Act::Snooze { .. } | Act::Release => None,
     }
 }
 
-fn delay_ms(act: &Act) -> Option<i64> {
+pub(crate) fn delay_ms(act: &Act) -> Option<i64> {
     match act {
         Act::Fail { retry: Retry::Never, .. } => Some(NEVER),
         Act::Fail { retry: Retry::TimedOut { .. }, .. } => Some(TIMED_OUT),
@@ -84,7 +84,7 @@ fn delay_ms(act: &Act) -> Option<i64> {
     }
 }
 
-fn chance(act: &Act) -> Option<f64> {
+pub(crate) fn chance(act: &Act) -> Option<f64> {
     match act {
         Act::Fail { retry: Retry::Policy { chance } | Retry::TimedOut { chance }, .. } => Some(*chance),
         Act::Fail { .. } | Act::Complete { .. } | Act::Snooze { .. } | Act::Release => None,

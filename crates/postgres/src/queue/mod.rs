@@ -1,8 +1,8 @@
 //! The work queue's verbs, each one call of its function in the database.
 
 mod claim;
-mod enqueue;
-mod finish;
+pub(crate) mod enqueue;
+pub(crate) mod finish;
 mod heartbeat;
 mod operate;
 mod read;

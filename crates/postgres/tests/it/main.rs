@@ -8,6 +8,7 @@ mod plain_sql;
 mod plans;
 mod pooler;
 mod races;
+mod roles;
 mod schema;
 mod support;
 mod timeouts;

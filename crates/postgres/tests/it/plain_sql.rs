@@ -1,13 +1,12 @@
 //! The queue in plain SQL: the caller's own transaction decides (Q10).
 
 use crate::support::{connect, database};
-use tenure_core::LostReason;
 use tenure_core::json;
-use tenure_core::queue::{Act, Beat, Claim, ClaimedJob, Ending, JobId, NewJob, Retry, Status};
-use tenure_postgres::{PostgresStore, TransactionError, enqueue_in, finish_in, held_in};
+use tenure_core::queue::{Beat, Claim, ClaimedJob, JobId, NewJob, Status};
+use tenure_postgres::{PostgresStore, transaction};
 use tenure_store::{QueueStore, Upkeep};
 use tenure_testing::TestDatabase;
-use tokio_postgres::Client;
+use tokio_postgres::{AsyncMessage, Client};
 
 async fn open() -> (TestDatabase, PostgresStore, Client) {
     let database = database().await;
@@ -158,6 +157,21 @@ async fn x_plain_sql_refuses_what_every_other_surface_refuses() {
         ("out_of_bounds", "'q', 'k', '1', '{\"timeout_ms\": 0}'"),
         ("wrong_type", "'q', 'k', '1', '{\"priority\": \"soon\"}'"),
         ("wrong_type", "'q', 'k', '1', '{\"run_at\": \"2026-02-30\"}'"),
+        ("wrong_type", "'q', 'k', '1', '{\"priority\": \"5\"}'"),
+        ("wrong_type", "'q', 'k', '1', '{\"priority\": 1.5}'"),
+        ("out_of_bounds", "'q', 'k', '1', '{\"priority\": 2147483648}'"),
+        ("wrong_type", "'q', 'k', '1', '{\"key\": 7}'"),
+        ("unsupported_character", "'q', 'k', '1', '{\"key\": \"a\\u202eb\"}'"),
+        ("out_of_bounds", "'q', 'k', '1', '{\"key_window_ms\": 1000}'"),
+        ("wrong_type", "'q', 'k', '1', '{\"notify\": \"maybe\"}'"),
+        ("wrong_type", "'q', 'k', '1', '{\"backoff\": 3}'"),
+        ("unknown_field", "'q', 'k', '1', '{\"backoff\": {\"initial\": 3}}'"),
+        ("out_of_bounds", "'q', 'k', '1', '{\"backoff\": {\"factor\": 0.5}}'"),
+        ("wrong_type", "'q', 'k', '1', '{\"backoff\": {\"jitter\": \"much\"}}'"),
+        ("wrong_type", "'q', 'k', '1', '{\"run_at\": \"soon\"}'"),
+        ("wrong_type", "'q', 'k', '1', '{\"run_at\": 5}'"),
+        ("out_of_bounds", "'q', 'k', '1', '{\"run_at\": \"infinity\"}'"),
+        ("unknown_field", "'q', 'k', '1', '{\"run_at_micros\": 5}'"),
         ("wrong_type", "'q', 'k', '1', '[]'"),
     ] {
         let refused = sql.query(&format!("select tenure.enqueue({arguments})"), &[]).await;
@@ -169,32 +183,60 @@ async fn x_plain_sql_refuses_what_every_other_surface_refuses() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn q10_the_library_enqueues_and_finishes_in_a_tokio_postgres_transaction() {
-    let (_database, store, mut sql) = open().await;
-    let run_at = store.now().await.unwrap();
-    let job = NewJob::new("q", "k", "7").priority(3).run_at(run_at).limit_key("t").key("once");
-    let transaction = sql.transaction().await.unwrap();
-    let id = enqueue_in(&transaction, "tenure", &job).await.unwrap();
-    assert!(store.claim(Claim::new("q", "w")).await.unwrap().jobs.is_empty());
-    transaction.commit().await.unwrap();
-    let claimed = store.claim(Claim::new("q", "w")).await.unwrap().jobs.remove(0);
-    assert_eq!((claimed.id, claimed.priority, claimed.run_at), (id, 3, run_at));
+async fn x_what_completes_and_fails_in_sql_is_bounded_as_everywhere() {
+    let (_database, store, sql) = open().await;
+    let job = claimed(&store, 60_000).await;
+    for (hint, says, call) in [
+        ("json_syntax", "`result`", "tenure.complete($1, 'w', $2, 'nope')"),
+        ("json_duplicate_key", "`result`", "tenure.complete($1, 'w', $2, '{\"a\":1,\"a\":2}')"),
+        ("too_large", "`result`", "tenure.complete($1, 'w', $2, '\"' || repeat('x', 1048576) || '\"')"),
+        ("out_of_bounds", "`retry_in_ms`", "tenure.fail($1, 'w', $2, 'boom', true, -1)"),
+        ("out_of_bounds", "`retry_in_ms`", "tenure.fail($1, 'w', $2, 'boom', true, 316224000001)"),
+    ] {
+        let refused = sql.query(&format!("select {call}"), &[&job.id.0, &job.token.0]).await.expect_err(call);
+        let db = refused.as_db_error().unwrap();
+        assert_eq!((db.code().code(), db.hint()), ("TE010", Some(hint)), "{call}");
+        assert!(db.message().contains(says), "{}", db.message());
+    }
+    // Null is not sent: the default, which is to try again. An error is cut, never refused.
+    let fail = "select tenure.fail($1, 'w', $2, repeat('é', 10000), null, null)";
+    let status: String = sql.query_one(fail, &[&job.id.0, &job.token.0]).await.unwrap().get(0);
+    assert_eq!(status, "queued");
+    let kept = store.job(job.id).await.unwrap().unwrap().error.unwrap();
+    assert_eq!(kept, tenure_core::bounds::clipped(&"é".repeat(10_000)));
+}
 
-    let transaction = sql.transaction().await.unwrap();
-    held_in(&transaction, "tenure", id, "w", claimed.token).await.unwrap();
-    let act = Act::Complete { result: Some("1".into()) };
-    let ending = Ending { job: id, owner: "w".into(), token: claimed.token, act };
-    assert_eq!(finish_in(&transaction, "tenure", ending.clone()).await.unwrap(), Status::Completed);
-    transaction.commit().await.unwrap();
-    assert_eq!(store.job(id).await.unwrap().unwrap().status, Status::Completed);
-
-    let transaction = sql.transaction().await.unwrap();
-    let act = Act::Fail { error: "late".into(), retry: Retry::Never };
-    let refused = finish_in(&transaction, "tenure", Ending { act, ..ending }).await.unwrap_err();
-    assert!(matches!(refused, TransactionError::LeaseLost(LostReason::Finished)), "{refused}");
-    drop(transaction);
-    let transaction = sql.transaction().await.unwrap();
-    let other = NewJob::new("q", "k", "8").key("once");
-    let refused = enqueue_in(&transaction, "tenure", &other).await.unwrap_err();
-    assert!(matches!(refused, TransactionError::Conflict(conflict) if conflict.id == Some(id)), "{refused}");
+#[tokio::test(flavor = "multi_thread")]
+async fn q10_who_waits_is_told_at_the_commit_and_never_of_a_rollback() {
+    let (database, store, mut sql) = open().await;
+    let (listener, mut connection) = tokio_postgres::connect(database.url(), tokio_postgres::NoTls).await.unwrap();
+    let (heard, mut notes) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Some(message) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
+            if let Ok(AsyncMessage::Notification(note)) = message {
+                let _ = heard.send(note.payload().to_owned());
+            }
+        }
+    });
+    listener.batch_execute("listen tenure_wake").await.unwrap();
+    let jobs = [NewJob::new("a", "k", "1"), NewJob::new("b", "k", "1"), NewJob::new("a", "k", "2")];
+    for commits in [false, true] {
+        let tx = sql.transaction().await.unwrap();
+        transaction::enqueue(&tx, &store.place(), &jobs).await.unwrap();
+        if commits {
+            tx.commit().await.unwrap()
+        } else {
+            tx.rollback().await.unwrap()
+        }
+        sql.batch_execute("notify tenure_wake, 'mark'").await.unwrap();
+    }
+    let quiet = "select tenure.enqueue('quiet', 'k', '1', '{\"notify\": false}')";
+    sql.batch_execute(quiet).await.unwrap();
+    sql.batch_execute("select tenure.enqueue('told', 'k', '1')").await.unwrap();
+    let mut told = Vec::new();
+    while told.last().map(String::as_str) != Some("told") {
+        told.push(notes.recv().await.unwrap());
+    }
+    told[1..3].sort();
+    assert_eq!(told, ["mark", "a", "b", "mark", "told"]);
 }

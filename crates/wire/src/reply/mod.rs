@@ -515,3 +515,10 @@ pub struct Migrated {
     /// The number of its last migration; `null` for a store that looks after itself.
     pub version: Option<i64>,
 }
+
+/// The statements that set up a store's roles.
+#[derive(Debug, Serialize)]
+pub struct Roles {
+    /// SQL for an administrator to run; `null` for a store that has no roles.
+    pub script: Option<String>,
+}

@@ -1,0 +1,350 @@
+//! The roles of `roles.sql` can do what they are for, and nothing else (docs/decisions/0009).
+
+use crate::support::{connect, database};
+use async_trait::async_trait;
+use std::sync::Arc;
+use tenure_core::Time;
+use tenure_core::queue::{Claim, NewJob};
+use tenure_postgres::{PostgresStore, roles};
+use tenure_store::conformance::Harness;
+use tenure_store::{QueueStore, Store, StoreError, Upkeep};
+use tenure_testing::TestDatabase;
+use tokio_postgres::Client;
+
+/// A store opened by the runtime role, with a hand on its clock that is the administrator's.
+struct Runtime {
+    store: Arc<PostgresStore>,
+    hand: Client,
+    database: TestDatabase,
+}
+
+/// The store's clock, replaced as L5 allows; every role may look at it.
+const MANUAL_CLOCK: &str = "
+    create sequence tenure.test_clock;
+    grant select on tenure.test_clock to public;
+    create or replace function tenure.clock() returns timestamptz language sql volatile as $$
+        select timestamptz 'epoch' + (last_value / 1000000) * interval '1 second'
+               + (last_value % 1000000) * interval '1 microsecond'
+          from tenure.test_clock
+    $$";
+
+#[async_trait]
+impl Harness for Runtime {
+    async fn open(start: Time) -> Runtime {
+        let database = with_roles().await;
+        let hand = connect(database.url()).await;
+        hand.batch_execute(MANUAL_CLOCK).await.unwrap();
+        let store = Arc::new(PostgresStore::open(&acting_as(&database, "tenure_runtime")).await.unwrap());
+        let runtime = Runtime { store, hand, database };
+        runtime.set_clock(start).await;
+        runtime
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        self.store.clone()
+    }
+
+    async fn set_clock(&self, now: Time) {
+        self.hand.query("select setval('tenure.test_clock', $1)", &[&now.0]).await.unwrap();
+    }
+
+    async fn another(&self) -> Arc<dyn Store> {
+        Arc::new(PostgresStore::open(&acting_as(&self.database, "tenure_runtime")).await.unwrap())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_runtime_role_has_every_verb_and_agrees_with_core() {
+    tenure_store::conformance::walks::<Runtime>(0..2, 2_500).await;
+    // What a walk does not ask for.
+    let runtime = Runtime::open(Time(1)).await;
+    assert_eq!(runtime.store.now().await.unwrap(), Time(1));
+    assert_eq!(runtime.store.epoch().await.unwrap(), 0);
+    assert!(runtime.store.describe().await.unwrap().contains("schema tenure"));
+}
+
+/// A database with the schema and the roles.
+async fn with_roles() -> TestDatabase {
+    let prepare = async |url: String| -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        PostgresStore::migrate(&url).await?;
+        connect(&url).await.batch_execute(&roles(&url)?).await?;
+        Ok(())
+    };
+    TestDatabase::create_from_template("roles", prepare).await.expect("a database for the test")
+}
+
+/// The address of `database` for sessions that begin as `role`.
+fn acting_as(database: &TestDatabase, role: &str) -> String {
+    let url = database.url();
+    format!("{url}{}options=-c%20role%3D{role}", if url.contains('?') { "&" } else { "?" })
+}
+
+async fn session(database: &TestDatabase, role: &str) -> Client {
+    let session = connect(&acting_as(database, role)).await;
+    let user: String = session.query_one("select current_user::text", &[]).await.unwrap().get(0);
+    assert_eq!(user, role);
+    session
+}
+
+/// Each of the statements is refused for want of rights.
+async fn denied(session: &Client, statements: &[&str]) {
+    for statement in statements {
+        let refused = session.batch_execute(statement).await.expect_err(statement);
+        assert_eq!(refused.code().unwrap().code(), "42501", "{statement}: {refused:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_runtime_role_cannot_change_the_schema() {
+    let database = with_roles().await;
+    let session = session(&database, "tenure_runtime").await;
+    denied(
+        &session,
+        &[
+            "create table tenure.mine (n integer)",
+            "create function tenure.mine() returns integer language sql as 'select 1'",
+            "create or replace function tenure.clock() returns timestamptz language sql as 'select now()'",
+            "alter function tenure.clock() set search_path = public",
+            "alter table tenure.job add column mine integer",
+            "create index on tenure.job (kind)",
+            "create trigger mine before insert on tenure.job for each row execute function suppress_redundant_updates_trigger()",
+            "truncate tenure.job",
+            "drop table tenure.finished",
+            "drop view tenure.work_queue",
+            "alter schema tenure rename to mine",
+            "drop schema tenure cascade",
+            "insert into tenure.migration values (2, 'mine')",
+            "delete from tenure.migration",
+            "select setval('tenure.job_id', 1)",
+        ],
+    )
+    .await;
+    // Which a store that finds nothing to upgrade never needs; one that does is told.
+    connect(database.url()).await.batch_execute("delete from tenure.migration").await.unwrap();
+    let upgrade = PostgresStore::migrate(&acting_as(&database, "tenure_runtime")).await.unwrap_err();
+    assert!(matches!(upgrade, StoreError::Denied { .. }), "{upgrade}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_enqueue_role_can_enqueue() {
+    let database = with_roles().await;
+    let mut session = session(&database, "tenure_enqueue").await;
+    let store = PostgresStore::open(database.url()).await.unwrap();
+    session.batch_execute("select tenure.enqueue('q', 'k', '1')").await.unwrap();
+    session.batch_execute("select tenure.enqueue('q', 'k', '{\"a\": 1}'::json, '{\"key\": \"once\"}')").await.unwrap();
+    let every = "select tenure.enqueue('q', 'k', '{}'::jsonb, '{\"priority\": 1, \"run_at\": \"2020-01-01\", \"attempts_max\": 2,
+                 \"timeout_ms\": 9, \"backoff\": {\"factor\": 3}, \"key\": \"k\", \"key_window_ms\": 9, \"ordering_key\": \"l\",
+                 \"limit_key\": \"t\"}')";
+    session.batch_execute(every).await.unwrap();
+    let rolled_back = session.transaction().await.unwrap();
+    rolled_back.batch_execute("select tenure.enqueue('q', 'k', '2')").await.unwrap();
+    rolled_back.rollback().await.unwrap();
+    assert_eq!(store.claim(Claim::new("q", "w").max(10)).await.unwrap().jobs.len(), 3);
+    let refused = session.batch_execute("select tenure.enqueue('q', 'k', '{')").await.unwrap_err();
+    assert_eq!(refused.code().unwrap().code(), "TE010", "what it sends is checked");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_enqueue_role_can_do_nothing_else() {
+    let database = with_roles().await;
+    let admin = connect(database.url()).await;
+    let may = admin
+        .query(
+            "select p.oid::regprocedure::text from pg_proc p
+              where p.pronamespace = 'tenure'::regnamespace and has_function_privilege('tenure_enqueue', p.oid, 'execute')
+              order by 1",
+            &[],
+        )
+        .await
+        .unwrap();
+    let may: Vec<String> = may.iter().map(|row| row.get(0)).collect();
+    let entries = ["json", "jsonb", "text"].map(|payload| format!("tenure.enqueue(text,text,{payload},jsonb)"));
+    assert_eq!(may, entries);
+    let may = admin
+        .query(
+            "select c.oid::regclass::text from pg_class c
+              where c.relnamespace = 'tenure'::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'S')
+                and case c.relkind when 'S' then has_sequence_privilege('tenure_enqueue', c.oid, 'usage, select, update')
+                    else has_any_column_privilege('tenure_enqueue', c.oid, 'select, insert, update, references')
+                      or has_table_privilege('tenure_enqueue', c.oid, 'delete, truncate, trigger') end",
+            &[],
+        )
+        .await
+        .unwrap();
+    assert!(may.is_empty(), "{may:?}");
+
+    let store = PostgresStore::open(database.url()).await.unwrap();
+    store.enqueue(vec![NewJob::new("q", "k", "\"secret\"")]).await.unwrap().unwrap();
+    let job = store.claim(Claim::new("q", "w")).await.unwrap().jobs.remove(0);
+    let (id, token) = (job.id.0, job.token.0);
+    let session = session(&database, "tenure_enqueue").await;
+    denied(
+        &session,
+        &[
+            "select payload from tenure.job",
+            "select payload from tenure.finished",
+            "select payload from tenure.work_queue",
+            "select count(*) from tenure.queue",
+            "select body from tenure.dedup",
+            "insert into tenure.job (created_at, run_at) values (now(), now())",
+            "update tenure.job set payload = '1'",
+            "delete from tenure.job",
+            "select nextval('tenure.job_id')",
+            &format!("select tenure.held({id}, 'w', {token})"),
+            &format!("select tenure.complete({id}, 'w', {token})"),
+            &format!("select tenure.fail({id}, 'w', {token}, 'boom')"),
+            "select tenure.recover(10, null)",
+            "select tenure.prune(10)",
+            "select tenure.new_epoch()",
+            "create table tenure.mine (n integer)",
+        ],
+    )
+    .await;
+    let opened = PostgresStore::open(&acting_as(&database, "tenure_enqueue")).await.unwrap_err();
+    assert!(matches!(opened, StoreError::Denied { .. }), "{opened}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_read_role_reads_everything_and_writes_nothing() {
+    let database = with_roles().await;
+    let store = PostgresStore::open(database.url()).await.unwrap();
+    store.enqueue(vec![NewJob::new("q", "k", "\"shown\""); 2]).await.unwrap().unwrap();
+    let job = store.claim(Claim::new("q", "w")).await.unwrap().jobs.remove(0);
+    let session = session(&database, "tenure_read").await;
+    let row =
+        session.query_one("select payload, claimed_by from tenure.work_queue where status = 'running'", &[]).await;
+    let row = row.unwrap();
+    assert_eq!((row.get(0), row.get(1)), ("\"shown\"", "w"));
+    for query in [
+        include_str!("../../queries/queue/job.sql"),
+        include_str!("../../queries/queue/jobs.sql"),
+        include_str!("../../queries/queue/queues.sql"),
+        include_str!("../../queries/queue/events.sql"),
+        include_str!("../../queries/queue/situation.sql"),
+    ] {
+        // Rights are looked at when a query starts: each runs, with nulls for parameters.
+        let parameters = session.prepare(query).await.expect(query).params().len();
+        let nulls = vec!["null"; parameters].join(", ");
+        session.batch_execute(&format!("prepare q as {query}; execute q({nulls}); deallocate q")).await.expect(query);
+    }
+    let (id, token) = (job.id.0, job.token.0);
+    denied(
+        &session,
+        &[
+            "select tenure.enqueue('q', 'k', '1')",
+            "select tenure.enqueue('q', 'k', '1'::jsonb)",
+            &format!("select tenure.held({id}, 'w', {token})"),
+            &format!("select tenure.complete({id}, 'w', {token})"),
+            &format!("select tenure.fail({id}, 'w', {token}, 'boom')"),
+            "select tenure.check_epoch()",
+            "insert into tenure.queue (name, created_at) values ('mine', now())",
+            "update tenure.job set payload = '1'",
+            "delete from tenure.finished",
+            "select * from tenure.job for update",
+            "create table tenure.mine (n integer)",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn enqueue_runs_as_an_owner_who_is_no_superuser_and_not_in_the_callers_search_path() {
+    let database = with_roles().await;
+    let admin = connect(database.url()).await;
+    let owner = "select r.rolname::text, r.rolsuper, r.rolcanlogin from pg_proc p join pg_roles r on r.oid = p.proowner
+                  where p.pronamespace = 'tenure'::regnamespace and p.prosecdef";
+    let rows = admin.query(owner, &[]).await.unwrap();
+    let owners: Vec<(String, bool, bool)> = rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect();
+    assert_eq!(owners, [("tenure_owner".to_owned(), false, false)], "one function has its owner's rights");
+
+    // Everything that the function calls without naming a schema, planted where the caller looks first.
+    let plant = "create schema evil; grant usage, create on schema evil to public;
+        create function evil.trap() returns text language plpgsql as $$ begin raise exception 'caught'; end $$;
+        create function evil.jsonb_strip_nulls(jsonb) returns jsonb language sql as 'select evil.trap()::jsonb';
+        create function evil.jsonb_typeof(jsonb) returns text language sql as 'select evil.trap()';
+        create function evil.octet_length(text) returns integer language sql as 'select evil.trap()::integer';
+        create function evil.pg_notify(text, text) returns text language sql as 'select evil.trap()';
+        create function evil.isnt(text, text) returns boolean language sql as 'select evil.trap()::boolean';
+        create operator evil.!~ (leftarg = text, rightarg = text, function = evil.isnt);
+        create operator evil.<> (leftarg = text, rightarg = text, function = evil.isnt)";
+    admin.batch_execute(plant).await.unwrap();
+    let session = session(&database, "tenure_enqueue").await;
+    session.batch_execute("set search_path = evil, pg_temp, pg_catalog").await.unwrap();
+    assert!(session.batch_execute("select pg_notify('a', 'b')").await.is_err(), "the trap works");
+    session.batch_execute("select tenure.enqueue('q', 'k', '1', '{\"key\": \"a\"}')").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_can_enqueue_who_was_not_granted_it_whether_the_script_was_run_or_not() {
+    let database = database().await;
+    let admin = connect(database.url()).await;
+    let name = format!("outsider_{}", database.name());
+    admin.batch_execute(&format!("create role {name}; grant usage on schema tenure to {name}")).await.unwrap();
+    denied(&session(&database, &name).await, &["select tenure.enqueue('q', 'k', '1')"]).await;
+    admin.batch_execute(&format!("revoke all on schema tenure from {name}; drop role {name}")).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_script_may_be_run_again_and_covers_what_an_upgrade_brings() {
+    let database = with_roles().await;
+    let admin = connect(database.url()).await;
+    // As the owner: covered at once. As someone else: when the script is run again.
+    let upgrade = "create table tenure.later (n integer); create sequence tenure.later_id;
+                   create function tenure.later_still() returns integer language sql as 'select 1'";
+    let owner = session(&database, "tenure_owner").await;
+    owner.batch_execute(upgrade).await.unwrap();
+    let runtime = session(&database, "tenure_runtime").await;
+    let uses = "insert into tenure.later values (nextval('tenure.later_id')::integer, tenure.later_still())";
+    let uses = uses.replace(", tenure.later_still())", "); select tenure.later_still()");
+    runtime.batch_execute(&uses).await.unwrap();
+    denied(&session(&database, "tenure_enqueue").await, &["select tenure.later_still()", "select from tenure.later"])
+        .await;
+
+    admin.batch_execute(&upgrade.replace("later", "last")).await.unwrap();
+    denied(&runtime, &["select from tenure.last"]).await;
+    admin.batch_execute(&roles(database.url()).unwrap()).await.unwrap();
+    runtime.batch_execute(&uses.replace("later", "last")).await.unwrap();
+    denied(&session(&database, "tenure_read").await, &["insert into tenure.last values (1)"]).await;
+    denied(&runtime, &["insert into tenure.migration values (2, 'mine')"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_superuser_is_needed_to_set_the_roles_up() {
+    let database = TestDatabase::create().await.unwrap();
+    let (admin, name) = (connect(database.url()).await, database.name());
+    let deployer = format!("deployer_{name}");
+    admin
+        .batch_execute(&format!("create role {deployer} createrole; grant create on database {name} to {deployer}"))
+        .await
+        .unwrap();
+    // A schema of its own, for roles belong to the whole server.
+    let url = format!("{}&schema=s_{name}", acting_as(&database, &deployer));
+    PostgresStore::migrate(&url).await.unwrap();
+    let script = roles(&url).unwrap();
+    let session_of_deployer = session(&database, &deployer).await;
+    for _ in 0..2 {
+        session_of_deployer.batch_execute(&script).await.unwrap();
+    }
+    let enqueuer = session(&database, &format!("s_{name}_enqueue")).await;
+    enqueuer.batch_execute(&format!("select s_{name}.enqueue('q', 'k', '1')")).await.unwrap();
+    denied(&enqueuer, &[&format!("select from s_{name}.job")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_schema_has_roles_of_its_own() {
+    let database = TestDatabase::create().await.unwrap();
+    let url = database.url();
+    let url = format!("{url}{}schema=other_work", if url.contains('?') { "&" } else { "?" });
+    PostgresStore::migrate(&url).await.unwrap();
+    connect(database.url()).await.batch_execute(&roles(&url).unwrap()).await.unwrap();
+    let enqueuer = session(&database, "other_work_enqueue").await;
+    enqueuer.batch_execute("select other_work.enqueue('q', 'k', '1')").await.unwrap();
+    denied(&enqueuer, &["select from other_work.job"]).await;
+    let store = PostgresStore::open(&format!("{url}&options=-c%20role%3Dother_work_runtime")).await.unwrap();
+    assert_eq!(store.claim(Claim::new("q", "w")).await.unwrap().jobs.len(), 1);
+    assert!(roles("postgres://u@h/db?schema=a;b").is_err());
+    let (fits, long) = ("x".repeat(55), "x".repeat(56));
+    assert!(roles(&format!("postgres://u@h/db?schema={fits}")).is_ok());
+    let refused = roles(&format!("postgres://u@h/db?schema={long}")).unwrap_err();
+    assert!(matches!(refused, StoreError::Address { .. }), "{refused}");
+}
