@@ -114,11 +114,11 @@ async fn i15_a_hundred_lanes_of_a_hundred_keep_their_order_over_killed_processes
     let crowd =
         Arc::new(Crowd { servers: servers.clone(), over: AtomicBool::new(false), wrong: Mutex::default(), endings });
     let mut workers: Vec<JoinHandle<()>> = (0..WORKERS).map(|n| crowd.start(n)).collect();
-    for step in 0..6 {
+    for (step, worker) in workers.iter_mut().enumerate().take(6) {
         progress.wait_for(|count| *count >= (step + 1) * LANES * DEEP / 8).await.unwrap();
         servers.kill(step).await;
-        workers[step].abort();
-        workers[step] = crowd.start(step + WORKERS);
+        worker.abort();
+        *worker = crowd.start(step + WORKERS);
     }
     while count(&hand, "select count(*) from tenure.job where queue = 'l'").await > 0 {
         tokio::time::sleep(Duration::from_millis(100)).await;
