@@ -29,11 +29,11 @@ mod tests;
 pub use answer::{Acquired, Advanced, Answer, Beaten, Failed, Refused, Skipped, Succeeded};
 pub use backlog::Backlog;
 pub use book::{Book, Books, Terminal};
-pub use event::{Event, Told, Verb, What};
+pub use event::{EVENTS_KEPT, Event, Told, Verb, What, in_order};
 pub use model::{Domain, Domains};
 pub use ranges::Ranges;
 pub use record::{Expiry, Lease, Record};
 pub use request::{
-    Acquire, Advance, Change, DomainInfo, Held, LeaseInfo, Recovered, Settings, Skip, State, check_acquires,
-    check_advances, check_held, token_of,
+    Acquire, Advance, Change, DomainInfo, Held, LeaseInfo, MAX_RETRIES_DEFAULT, OFFSET_MAX, RETRIES_MAX, Recovered,
+    Settings, Skip, State, check_acquires, check_advances, check_held, token_of,
 };
