@@ -11,6 +11,7 @@
 
 mod address;
 mod connection;
+mod domain;
 mod fault;
 mod identity;
 pub mod in_transaction;

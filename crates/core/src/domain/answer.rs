@@ -212,6 +212,13 @@ impl Refused {
         }
     }
 
+    /// The code spelled `word`.
+    #[must_use]
+    pub fn code_of(word: &str) -> Option<&'static str> {
+        let all = ["backlog_ordering", "token_mismatch", "lease_not_found", "lease_lost"];
+        all.into_iter().find(|code| *code == word)
+    }
+
     /// Whether what the caller held is gone, so that it must stop working.
     #[must_use]
     pub fn lost(&self) -> bool {
