@@ -26,6 +26,7 @@
 
 mod chance;
 mod connect;
+pub mod domain;
 mod error;
 mod operate;
 mod queue;

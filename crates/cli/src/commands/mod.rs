@@ -1,5 +1,6 @@
 //! The commands: `commands/<noun>/<verb>.rs`, one verb one file.
 
+mod domain;
 mod enqueue;
 mod job;
 mod migrate;
@@ -25,6 +26,9 @@ pub(crate) enum Command {
     /// Look at queues, pause and limit them
     #[command(subcommand)]
     Queue(queue::Queue),
+    /// Work in order, one offset at a time for each key
+    #[command(subcommand)]
+    Domain(domain::Domain),
     /// Bring the schema of a PostgreSQL store to this version
     Migrate(migrate::Migrate),
     /// Look after the store
@@ -48,6 +52,7 @@ impl Command {
             Command::Enqueue(enqueue) => enqueue.run(tenure, output).await,
             Command::Job(job) => job.run(tenure, output).await,
             Command::Queue(queue) => queue.run(tenure, output).await,
+            Command::Domain(domain) => domain.run(tenure, output).await,
             // Run before a store is opened.
             Command::Migrate(_) => Ok(()),
             Command::Store(store) => store.run(tenure, output).await,
