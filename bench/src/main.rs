@@ -1,16 +1,19 @@
 //! Tenure's benches: `cargo run --release -p tenure-bench -- <word>`.
 
+mod domain;
 mod queue;
 mod schema;
 
 fn main() -> anyhow::Result<()> {
     let mut args = std::env::args().skip(1);
     match args.next().as_deref() {
+        Some("domain") => domain::run(args),
         Some("queue") => queue::run(args),
         Some("schema") => schema::run(args),
         _ => anyhow::bail!(
-            "usage: tenure-bench schema [--jobs N] [--postgres URL] [--only TEXT]\n       {}",
-            queue::USAGE.trim_end()
+            "usage: tenure-bench schema [--jobs N] [--postgres URL] [--only TEXT]\n       {}\n       {}",
+            queue::USAGE.trim_end(),
+            domain::USAGE
         ),
     }
 }

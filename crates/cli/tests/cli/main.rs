@@ -1,6 +1,7 @@
 //! The binary, as a shell runs it.
 
 mod commands;
+mod domains;
 mod operate;
 mod serve;
 

@@ -140,9 +140,9 @@ create or replace function tenure.domain_make(names text[]) returns void languag
 begin
     if (select count(*) from tenure.domain d where d.name = any (names)) < cardinality(names) then
         insert into tenure.domain (name, created_at)
-        select n.name, tenure.clock() from unnest(names) as n(name)
+        select distinct n.name collate "C", tenure.clock() from unnest(names) as n(name)
          where not exists (select from tenure.domain d where d.name = n.name)
-         order by n.name collate "C"
+         order by 1
         on conflict do nothing;
     end if;
 end $$;
@@ -161,24 +161,30 @@ begin
     return (epoch_now << 40) + 1;
 end $$;
 
--- Many verbs one by one, on domains that nobody took the quick way for.
--- Parameters  no name twice; a domain that is not there answers a write as `lease_not_found`.
+-- One verb on many domains, one by one in the order of the call; a name may come more than once. For verbs without a
+-- quick way, and for what a call asks of a domain after its first.
+-- Parameters  of `acquire` offsets, holders and spans; of `fail` tokens; of `skip` offsets. The others are null.
 create or replace function tenure.domain_each(
-    verb text, names text[], offsets bigint[], tokens bigint[]
+    verb text, names text[], offsets bigint[], tokens bigint[], holders text[], lease_mss bigint[]
 ) returns table (ord bigint, word text, told bigint, fact bigint, until timestamptz) language plpgsql
   set enable_seqscan = off set jit = off as $$
 #variable_conflict use_column
 declare
+    base bigint;
     now timestamptz;
 begin
     perform tenure.durably();
-    if verb = 'skip' then
+    if verb = 'acquire' then
+        base := tenure.domain_base();
+    end if;
+    if verb in ('acquire', 'skip') then
         perform tenure.domain_make(names);
     end if;
     perform from tenure.domain d where d.name = any (names) order by d.name for no key update;
     now := tenure.clock();
     return query
         select i.ord, o.word, o.told, o.fact, o.until
-          from unnest(names, offsets, tokens) with ordinality as i(name, at_offset, token, ord),
-               tenure.domain_one(verb, i.name, i.at_offset, i.token, null, null, null, now) o;
+          from unnest(names, offsets, tokens, holders, lease_mss) with ordinality
+               as i(name, at_offset, token, holder, lease_ms, ord),
+               tenure.domain_one(verb, i.name, i.at_offset, i.token, i.holder, i.lease_ms, base, now) o;
 end $$;

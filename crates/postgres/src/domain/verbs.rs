@@ -1,4 +1,4 @@
-//! The verbs: arrays out, words back. A domain that is named twice in one call is asked twice, one after the other.
+//! The verbs: arrays out, words back. What a call asks of one domain more than once happens in the order of the call.
 
 use super::look;
 use crate::PostgresStore;
@@ -17,12 +17,21 @@ use tokio_postgres::types::Type;
 
 pub(super) async fn acquire(store: &PostgresStore, acquires: Vec<Acquire>) -> Result<Vec<Answer<Acquired>>> {
     let mut answers = Answers::new(acquires.len());
-    for round in rounds(acquires, |it| it.domain.clone()) {
+    let mut rounds = rounds(acquires, |it| it.domain.clone()).into_iter();
+    let first = rounds.next().unwrap_or_default();
+    // What a call asks of a domain after its first goes one by one: it mostly waits.
+    let mut again: Vec<(usize, Acquire)> = rounds.flatten().collect();
+    again.sort_by_key(|(i, _)| *i);
+    let quick = "select ord, word, told, fact from tenure.domain_acquire($1, $2, $3, $4)";
+    let in_turn = "select ord, word, told, fact from tenure.domain_each('acquire', $1, $2, null, $3, $4)";
+    for (sql, round) in [(quick, first), (in_turn, again)] {
+        if round.is_empty() {
+            continue;
+        }
         let names: Vec<&str> = round.iter().map(|(_, it)| &*it.domain).collect();
         let offsets: Vec<i64> = round.iter().map(|(_, it)| it.offset as i64).collect();
         let holders: Vec<Option<&str>> = round.iter().map(|(_, it)| it.holder.as_deref()).collect();
         let leases: Vec<Option<i64>> = round.iter().map(|(_, it)| it.lease_ms.map(|ms| ms as i64)).collect();
-        let sql = "select ord, word, told, fact from tenure.domain_acquire($1, $2, $3, $4)";
         let params = [
             (&names as _, Type::TEXT_ARRAY),
             (&offsets as _, Type::INT8_ARRAY),
@@ -120,7 +129,8 @@ pub(super) async fn advance(store: &PostgresStore, advances: Vec<Advance>) -> Re
 
 pub(super) async fn fail(store: &PostgresStore, writes: Vec<Held>) -> Result<Vec<Answer<Failed>>> {
     let mut answers = Answers::new(writes.len());
-    for round in rounds(writes, |held| held.domain.clone()) {
+    let round: Vec<(usize, Held)> = writes.into_iter().enumerate().collect();
+    if !round.is_empty() {
         let (names, tokens) = held(&round);
         let rows = each(store, "fail", &names, None, Some(&tokens)).await?;
         answers.take(&round, &rows, |_, row| {
@@ -152,7 +162,8 @@ pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Held>) -> Result
 
 pub(super) async fn skip(store: &PostgresStore, skips: Vec<Skip>) -> Result<Vec<Skipped>> {
     let mut answers = Answers::new(skips.len());
-    for round in rounds(skips, |skip| skip.domain.clone()) {
+    let round: Vec<(usize, Skip)> = skips.into_iter().enumerate().collect();
+    if !round.is_empty() {
         let names: Vec<&str> = round.iter().map(|(_, skip)| &*skip.domain).collect();
         let offsets: Vec<i64> = round.iter().map(|(_, skip)| skip.offset as i64).collect();
         let rows = each(store, "skip", &names, Some(&offsets), None).await?;
@@ -174,7 +185,7 @@ async fn each(
     offsets: Option<&Vec<i64>>,
     tokens: Option<&Vec<i64>>,
 ) -> Result<Vec<Row>> {
-    let sql = "select ord, word, told, fact from tenure.domain_each($1, $2, $3, $4)";
+    let sql = "select ord, word, told, fact from tenure.domain_each($1, $2, $3, $4, null, null)";
     let params = [
         (&verb as _, Type::TEXT),
         (names as _, Type::TEXT_ARRAY),
