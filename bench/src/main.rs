@@ -1,5 +1,6 @@
 //! Tenure's benches: `cargo run --release -p tenure-bench -- <word>`.
 
+mod domain;
 mod queue;
 mod schema;
 mod size;
@@ -7,13 +8,15 @@ mod size;
 fn main() -> anyhow::Result<()> {
     let mut args = std::env::args().skip(1);
     match args.next().as_deref() {
+        Some("domain") => domain::run(args),
         Some("queue") => queue::run(args),
         Some("schema") => schema::run(args),
         Some("size") => size::run(args),
         _ => anyhow::bail!(
-            "usage: tenure-bench schema [--jobs N] [--postgres URL] [--only TEXT]\n       {}\n       {}",
+            "usage: tenure-bench schema [--jobs N] [--postgres URL] [--only TEXT]\n       {}\n       {}\n       {}",
             queue::USAGE.trim_end(),
-            size::USAGE.trim_end()
+            size::USAGE.trim_end(),
+            domain::USAGE
         ),
     }
 }

@@ -8,10 +8,12 @@
 //! - [`lease`]: the right to work on one unit until a deadline, and the reasons it can be lost.
 //! - [`queue`]: the work queue. [`queue::Queues`] is the whole queue as one value: the in-memory backend keeps it
 //!   behind a lock, and every other backend is compared with it step by step.
+//! - [`domain`]: exclusive, ordered work per key; [`domain::Domains`] is all of them as one value.
 //! - [`retry`]: when a failed attempt may run again.
 //! - [`bounds`] and [`json`]: what callers may send, and the one error that says why not.
 
 pub mod bounds;
+pub mod domain;
 pub mod json;
 pub mod lease;
 pub mod queue;

@@ -1,5 +1,6 @@
 //! What a call can answer instead of success, told by what the caller can do about it.
 
+use tenure_core::domain::Refused;
 use tenure_core::queue::{Conflict, Refusal};
 use tenure_core::{Invalid, LostReason};
 use tenure_store::StoreError;
@@ -26,6 +27,9 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
+    /// A domain refuses: the caller is out of order, or no longer holds what it wrote about. Nothing was changed.
+    #[error("{0}")]
+    Domain(Refused),
     /// The store did not answer.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -41,6 +45,7 @@ impl Error {
             Error::Conflict(_) => "dedup_conflict",
             Error::Refused(refusal) => refusal.as_str(),
             Error::Transaction { .. } => "transaction_unusable",
+            Error::Domain(refused) => refused.code(),
             Error::Store(error) => error.code(),
         }
     }
@@ -49,5 +54,14 @@ impl Error {
 impl From<LostReason> for Error {
     fn from(reason: LostReason) -> Error {
         Error::LeaseLost(reason)
+    }
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Error {
+        match refused {
+            Refused::LeaseLost(reason) => Error::LeaseLost(reason),
+            Refused::BacklogOrdering { .. } | Refused::TokenMismatch | Refused::LeaseNotFound => Error::Domain(refused),
+        }
     }
 }

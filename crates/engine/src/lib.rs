@@ -28,6 +28,7 @@ mod chance;
 mod clock;
 mod connect;
 mod doctor;
+pub mod domain;
 mod error;
 mod job;
 mod operate;

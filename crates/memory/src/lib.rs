@@ -3,6 +3,8 @@
 //! Fast, and as exact as the rules themselves, for tests and for work that may die with its process. Nothing here
 //! survives a restart, and tokens live as long as the process (L2).
 
+mod domain;
+
 use async_trait::async_trait;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tenure_core::Time;
@@ -12,10 +14,13 @@ use tenure_core::queue::{
 };
 use tenure_store::{Clock, Fenced, Finding, Level, Place, QueueStore, Result, Signals, StoreError, Upkeep};
 
+pub use domain::MemoryDomains;
+
 /// A store that lives as long as this value.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     queues: Mutex<Queues>,
+    domains: MemoryDomains,
     clock: Clock,
     signals: Signals,
 }
@@ -30,7 +35,13 @@ impl MemoryStore {
     /// An empty store on a clock of the caller's.
     #[must_use]
     pub fn with_clock(clock: Clock) -> MemoryStore {
-        MemoryStore { clock, ..MemoryStore::default() }
+        MemoryStore { domains: MemoryDomains::new(clock.clone()), clock, ..MemoryStore::default() }
+    }
+
+    /// The domains, for callers in this process who want no more than a lock between them and an answer.
+    #[must_use]
+    pub fn domain_table(&self) -> &MemoryDomains {
+        &self.domains
     }
 
     /// The queues, and the instant at which they were locked (L5: read after the lock).
@@ -166,7 +177,9 @@ impl Upkeep for MemoryStore {
     }
 
     async fn new_epoch(&self) -> Result<u16> {
-        self.locked().0.new_epoch().ok_or_else(StoreError::epochs_spent)
+        let raised = self.locked().0.new_epoch().ok_or_else(StoreError::epochs_spent)?;
+        self.domains.set_epoch(raised);
+        Ok(raised)
     }
 
     fn place(&self) -> Place {

@@ -11,6 +11,7 @@
 
 mod address;
 mod cursor;
+mod domain;
 mod error;
 mod examine;
 mod listen;

@@ -9,7 +9,10 @@ use crate::value::get;
 use tenure_store::{Result, StoreError};
 use tokio_postgres::types::Type;
 
-const MIGRATIONS: &[(&str, &str)] = &[("0001_queue", include_str!("../migrations/0001_queue.sql"))];
+const MIGRATIONS: &[(&str, &str)] = &[
+    ("0001_queue", include_str!("../migrations/0001_queue.sql")),
+    ("0003_domain", include_str!("../migrations/0003_domain.sql")),
+];
 
 /// In an order in which each finds what it names.
 const FUNCTIONS: &[&str] = &[
@@ -33,6 +36,12 @@ const FUNCTIONS: &[&str] = &[
     include_str!("../functions/queue/look.sql"),
     include_str!("../functions/queue/json.sql"),
     include_str!("../functions/queue/sql.sql"),
+    include_str!("../functions/domain/books.sql"),
+    include_str!("../functions/domain/one.sql"),
+    include_str!("../functions/domain/acquire.sql"),
+    include_str!("../functions/domain/succeed.sql"),
+    include_str!("../functions/domain/heartbeat.sql"),
+    include_str!("../functions/domain/recover.sql"),
 ];
 
 /// The version this crate knows.

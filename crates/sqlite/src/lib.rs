@@ -11,6 +11,7 @@
 
 mod address;
 mod connection;
+mod domain;
 mod examine;
 mod fault;
 mod identity;

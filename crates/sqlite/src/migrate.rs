@@ -9,7 +9,10 @@ use rusqlite::Connection;
 use tenure_core::Time;
 
 /// Name and text of each step, in order; its number is its place, from 1. Never edited once released.
-const MIGRATIONS: &[(&str, &str)] = &[("queue", include_str!("../migrations/0001_queue.sql"))];
+const MIGRATIONS: &[(&str, &str)] = &[
+    ("queue", include_str!("../migrations/0001_queue.sql")),
+    ("domain", include_str!("../migrations/0003_domain.sql")),
+];
 
 /// The last step this program knows.
 pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;

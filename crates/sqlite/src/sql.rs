@@ -19,6 +19,28 @@ statements! {
     SCHEMA_EXISTS = "store/schema_exists.sql",
     SCHEMA_RECORD = "store/schema_record.sql",
     UNSTICK = "store/unstick.sql",
+    DOMAIN_ENDED_BELOW = "domain/ended_below.sql",
+    DOMAIN_ENDED_PUT = "domain/ended_put.sql",
+    DOMAIN_ENDED_TAKE = "domain/ended_take.sql",
+    DOMAIN_EVENT = "domain/event.sql",
+    DOMAIN_EVENTS = "domain/events.sql",
+    DOMAIN_EXPIRED = "domain/expired.sql",
+    DOMAIN_FAILED_BELOW = "domain/failed_below.sql",
+    DOMAIN_FAILED_PUT = "domain/failed_put.sql",
+    DOMAIN_FAILED_TAKE = "domain/failed_take.sql",
+    DOMAIN_FIND = "domain/find.sql",
+    DOMAIN_FORGET_EVENTS = "domain/forget_events.sql",
+    DOMAIN_HEAD = "domain/head.sql",
+    DOMAIN_LEAVE = "domain/leave.sql",
+    DOMAIN_LIST = "domain/list.sql",
+    DOMAIN_LIST_BLOCKED = "domain/list_blocked.sql",
+    DOMAIN_LIST_EXPIRED = "domain/list_expired.sql",
+    DOMAIN_MAKE = "domain/make.sql",
+    DOMAIN_REFUSALS = "domain/refusals.sql",
+    DOMAIN_REFUSED = "domain/refused.sql",
+    DOMAIN_SAVE = "domain/save.sql",
+    DOMAIN_SHOW = "domain/show.sql",
+    DOMAIN_WAIT = "domain/wait.sql",
     ASKED_TO_STOP = "queue/asked_to_stop.sql",
     ATTEMPTS = "queue/attempts.sql",
     BLOCKING = "queue/blocking.sql",
@@ -175,6 +197,26 @@ mod tests {
             (PRUNE_TENANTS, "INDEX tenant_idle"),
             (DEDUP_ENDED, "INDEX dedup_job"),
             (EVENTS, "INDEX event_job"),
+        ] {
+            let plan = plan(&conn, text);
+            assert!(plan.contains(index) && !plan.contains("TEMP B-TREE FOR ORDER"), "{text}\n{plan}");
+        }
+    }
+
+    #[test]
+    fn d6_the_statements_of_domains_walk_their_index_and_sort_nothing() {
+        let mut conn = crate::connection::writer(&crate::Place::Memory, crate::Synchronous::Off).unwrap();
+        crate::migrate::migrate(&mut conn, tenure_core::Time(0)).unwrap();
+        for (text, index) in [
+            (DOMAIN_FIND, "(name=?)"),
+            (DOMAIN_ENDED_BELOW, "PRIMARY KEY (domain=? AND from_offset<?)"),
+            (DOMAIN_FAILED_BELOW, "PRIMARY KEY (domain=? AND from_offset<?)"),
+            (DOMAIN_HEAD, "PRIMARY KEY (domain=?)"),
+            (DOMAIN_LEAVE, "INDEX domain_waiting_once"),
+            (DOMAIN_EXPIRED, "INDEX domain_expiry"),
+            (DOMAIN_LIST, "(name>?)"),
+            (DOMAIN_LIST_BLOCKED, "INDEX domain_backlogged"),
+            (DOMAIN_LIST_EXPIRED, "INDEX domain_leased"),
         ] {
             let plan = plan(&conn, text);
             assert!(plan.contains(index) && !plan.contains("TEMP B-TREE FOR ORDER"), "{text}\n{plan}");

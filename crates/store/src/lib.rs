@@ -10,6 +10,7 @@
 mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod domain;
 mod error;
 mod finding;
 mod transaction;
@@ -23,6 +24,7 @@ use tenure_core::queue::{
 use tenure_core::{LostReason, Time};
 
 pub use clock::Clock;
+pub use domain::DomainStore;
 pub use error::{Outcome, StoreError};
 pub use finding::{Finding, Level};
 pub use transaction::{Place, TransactionError};
@@ -36,9 +38,9 @@ pub type Fenced<T> = std::result::Result<T, LostReason>;
 
 /// A backend: the queue's verbs, its lists, and the upkeep that keeps it moving.
 #[async_trait]
-pub trait Store: QueueStore + Upkeep {}
+pub trait Store: QueueStore + Upkeep + DomainStore {}
 
-impl<S: QueueStore + Upkeep> Store for S {}
+impl<S: QueueStore + Upkeep + DomainStore> Store for S {}
 
 /// The work queue.
 #[async_trait]

@@ -132,6 +132,7 @@ impl From<Error> for Problem {
             }
             Error::Conflict(conflict) => conflict.into(),
             Error::Refused(refusal) => refusal.into(),
+            Error::Domain(refused) => refused.into(),
             other => {
                 let (kind, message) = match other.code() {
                     "unavailable" => (Kind::Unavailable, "the store does not answer; nothing was changed, try again"),

@@ -350,6 +350,10 @@ pub static ALL: &[&Shape] = &[
     &RATE,
     &QUEUE_CHANGE,
     &LIMITS_CHANGE,
+    &crate::domain::ACQUIRE,
+    &crate::domain::HELD,
+    &crate::domain::SKIP,
+    &crate::domain::CHANGE,
 ];
 
 impl Shape {

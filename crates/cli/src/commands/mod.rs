@@ -2,6 +2,7 @@
 
 mod completions;
 mod doctor;
+mod domain;
 mod enqueue;
 mod job;
 mod man;
@@ -28,6 +29,9 @@ pub(crate) enum Command {
     /// Look at queues, pause and limit them
     #[command(subcommand)]
     Queue(queue::Queue),
+    /// Work in order, one offset at a time for each key
+    #[command(subcommand)]
+    Domain(domain::Domain),
     /// Bring the schema of a PostgreSQL store to this version
     Migrate(migrate::Migrate),
     /// Look at the store's health, and say what to do
@@ -58,6 +62,7 @@ impl Command {
             Command::Job(job) => job.run(tenure, output).await,
             Command::Queue(queue) => queue.run(tenure, output).await,
             Command::Doctor(doctor) => doctor.run(tenure, output).await,
+            Command::Domain(domain) => domain.run(tenure, output).await,
             // Run before a store is opened.
             Command::Migrate(_) | Command::Completions(_) | Command::Man(_) => Ok(()),
             Command::Store(store) => store.run(tenure, output).await,

@@ -2,6 +2,7 @@
 
 mod care;
 mod commands;
+mod domains;
 mod operate;
 mod serve;
 

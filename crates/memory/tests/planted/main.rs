@@ -2,6 +2,7 @@
 //! is caught, and shrunk to a list a person can read.
 
 mod disguise;
+mod domain;
 mod store;
 mod wrong;
 

@@ -1,6 +1,7 @@
 //! PostgreSQL, tested against a real server.
 
 mod conformance;
+mod domain;
 mod full;
 mod limits;
 mod mixed;

@@ -1,6 +1,7 @@
 //! The routes: one verb, one file.
 
 mod bulk;
+mod domain;
 mod job;
 mod limits;
 mod queue;
@@ -18,6 +19,7 @@ use utoipa_axum::routes;
 /// Every route, and the document that describes exactly these.
 pub(crate) fn all() -> OpenApiRouter<App> {
     let lists = OpenApiRouter::new().routes(routes!(job::list::list)).routes(routes!(queue::list::list));
+    let lists = lists.routes(routes!(domain::list::list));
     let rest = OpenApiRouter::new()
         .routes(routes!(queue::enqueue::enqueue))
         .routes(routes!(queue::claim::claim))
@@ -38,6 +40,13 @@ pub(crate) fn all() -> OpenApiRouter<App> {
         .routes(routes!(bulk::cancel::cancel))
         .routes(routes!(bulk::retry::retry))
         .routes(routes!(limits::show::show, limits::change::change))
+        .routes(routes!(domain::acquire::acquire))
+        .routes(routes!(domain::succeed::succeed))
+        .routes(routes!(domain::fail::fail))
+        .routes(routes!(domain::heartbeat::heartbeat))
+        .routes(routes!(domain::skip::skip))
+        .routes(routes!(domain::show::show, domain::change::change))
+        .routes(routes!(domain::timeline::timeline))
         .routes(routes!(service::openapi::openapi))
         .routes(routes!(service::health::health))
         .routes(routes!(service::ready::ready))
@@ -51,6 +60,11 @@ pub(crate) async fn not_found(uri: Uri) -> Refused {
     // `/v1/queues//jobs` names a queue, badly.
     if uri.path().starts_with("/v1/queues//")
         && let Err(refused) = tenure::bounds::name("queue", "")
+    {
+        return Problem::from(refused).into();
+    }
+    if uri.path().starts_with("/v1/domains//")
+        && let Err(refused) = tenure::bounds::key("domain", "")
     {
         return Problem::from(refused).into();
     }

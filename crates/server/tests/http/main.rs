@@ -2,6 +2,7 @@
 
 mod api;
 mod bad_input;
+mod domains;
 mod edges;
 mod operate;
 mod settings;

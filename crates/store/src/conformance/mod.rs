@@ -20,6 +20,7 @@
 pub mod attempts;
 pub mod claim;
 pub mod dedup;
+pub mod domain;
 pub mod explain;
 pub mod fence;
 pub mod lanes;

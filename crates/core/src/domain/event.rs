@@ -1,0 +1,171 @@
+//! What happened to a domain, one readable sentence each (L8).
+//!
+//! Only what went otherwise than well is told. A domain lives for ever, so its events are bounded: the last
+//! [`EVENTS_KEPT`], and beside them one event for each kind of refused write, which counts.
+
+use super::answer::Refused;
+use crate::lease::Token;
+use crate::queue::words;
+use crate::time::Time;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Events kept of one domain, refusals apart.
+pub const EVENTS_KEPT: usize = 100;
+
+words! {
+    /// The kinds of events.
+    What {
+        /// The lease of the offset in flight ran out.
+        Expired = "expired",
+        /// Someone acquired an offset whose lease had run out.
+        TakenOver = "taken_over",
+        /// A try failed; the lease stays.
+        Retried = "retried",
+        /// The last try failed.
+        GaveUp = "gave_up",
+        /// Its lease ran out once more than `takeovers_max` allows.
+        TakeoversSpent = "takeovers_spent",
+        /// An operator skipped an offset.
+        Skipped = "skipped",
+        /// A write that no longer counted was refused.
+        Refused = "refused",
+    }
+}
+
+words! {
+    /// The writes that name a token.
+    Verb {
+        /// `succeed`.
+        Succeed = "succeed",
+        /// `fail`.
+        Fail = "fail",
+        /// `heartbeat`.
+        Heartbeat = "heartbeat",
+    }
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When, by the store's clock.
+    pub at: Time,
+    /// What.
+    pub what: What,
+    /// To which offset; `None` for a refused write.
+    pub offset: Option<u64>,
+    /// Under which token; of a refused write the one it named, if that was a token at all.
+    pub token: Option<Token>,
+    /// The name of the holder, where it had one.
+    pub holder: Option<Arc<str>>,
+    /// Of a retry or a give up, how many tries had failed; of a takeover, which one it was.
+    pub nth: Option<u32>,
+    /// The write that was refused.
+    pub verb: Option<Verb>,
+    /// The code of the refusal.
+    pub refused: Option<&'static str>,
+    /// How often, where repetitions are counted into one event.
+    pub count: u64,
+}
+
+impl Event {
+    /// An event of an offset.
+    #[must_use]
+    pub fn of(at: Time, what: What, offset: u64) -> Event {
+        let offset = Some(offset);
+        Event { at, what, offset, token: None, holder: None, nth: None, verb: None, refused: None, count: 1 }
+    }
+
+    /// A write under `token` that was refused.
+    #[must_use]
+    pub fn refused(at: Time, verb: Verb, token: Token, refused: Refused) -> Event {
+        Event {
+            at,
+            what: What::Refused,
+            offset: None,
+            token: (token.0 > 0).then_some(token),
+            holder: None,
+            nth: None,
+            verb: Some(verb),
+            refused: Some(refused.code()),
+            count: 1,
+        }
+    }
+
+    /// Under this lease.
+    #[must_use]
+    pub fn by(mut self, token: Token, holder: Option<&Arc<str>>) -> Event {
+        self.token = Some(token);
+        self.holder = holder.cloned();
+        self
+    }
+
+    /// Which of its kind it was.
+    #[must_use]
+    pub fn nth(mut self, nth: u32) -> Event {
+        self.nth = Some(nth);
+        self
+    }
+
+    /// The event as a sentence for an operator.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let offset = self.offset.map_or("-".to_owned(), |offset| offset.to_string());
+        let holder = self.holder.as_deref().unwrap_or("someone unnamed");
+        let token = self.token.map_or("that is none".to_owned(), |token| token.to_string());
+        let nth = self.nth.unwrap_or(0);
+        match self.what {
+            What::Expired => format!("the lease of {holder} on offset {offset} (token {token}) ran out"),
+            What::TakenOver => format!("{holder} took over offset {offset} under token {token}, takeover {nth}"),
+            What::Retried => format!("try {nth} of offset {offset} failed at {holder}; the lease stays"),
+            What::GaveUp => format!("gave up offset {offset} after {nth} retries; it was last tried by {holder}"),
+            What::TakeoversSpent => {
+                format!("gave up offset {offset}: its lease ran out again after {nth} takeovers, last at {holder}")
+            }
+            What::Skipped => format!("an operator skipped offset {offset}"),
+            What::Refused => {
+                let verb = self.verb.map_or("write", Verb::as_str);
+                let times = if self.count > 1 { format!(" ({} times)", self.count) } else { String::new() };
+                let code = self.refused.unwrap_or("refused");
+                format!("refused a {verb} under token {token}: {code}{times}")
+            }
+        }
+    }
+}
+
+/// The events of one domain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    events: VecDeque<Event>,
+    /// One for each code.
+    refusals: Vec<Event>,
+}
+
+impl Told {
+    /// One more. Refusals of one code are counted into one.
+    pub fn add(&mut self, event: Event) {
+        if event.what != What::Refused {
+            self.events.push_back(event);
+            if self.events.len() > EVENTS_KEPT {
+                self.events.pop_front();
+            }
+        } else if let Some(known) = self.refusals.iter_mut().find(|known| known.refused == event.refused) {
+            *known = Event { count: known.count + 1, ..event };
+        } else {
+            self.refusals.push(event);
+        }
+    }
+
+    /// All of them, oldest first.
+    #[must_use]
+    pub fn all(&self) -> Vec<Event> {
+        in_order(self.events.iter().chain(&self.refusals).cloned().collect())
+    }
+}
+
+/// Events that were written in this order, refusals last, by when they happened.
+#[must_use]
+pub fn in_order(mut events: Vec<Event>) -> Vec<Event> {
+    events.sort_by_key(|event| (event.at, event.refused));
+    events
+}

@@ -1,0 +1,587 @@
+//! What a worker does next, decided without a clock, a store or a thread: `step(what happened) -> what to do`.
+//!
+//! Always true:
+//! - of one domain at most one call is under way, and at most one handler at work;
+//! - hints come first: what the store says waits is asked for before anything the source offers later;
+//! - an offset the source offered is asked for until the store has it: acquired, waiting, ended, or in other hands;
+//! - a domain in which offsets wait behind someone else is looked at again, so that a dead holder does not stop it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use tenure_core::domain::{Acquired, Advanced, Answer, DomainInfo, Failed, Refused};
+use tenure_core::retry::Backoff;
+use tenure_core::{Time, Token};
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub enum Happened {
+    /// The source has an offset.
+    Offered {
+        /// Of this domain.
+        domain: Arc<str>,
+        /// This one.
+        offset: u64,
+    },
+    /// An acquire was answered; `None` if the store did not answer.
+    Asked {
+        /// In this domain.
+        domain: Arc<str>,
+        /// For this offset.
+        offset: u64,
+        /// The answer.
+        answer: Option<Answer<Acquired>>,
+    },
+    /// The handler ended; whether well.
+    Worked {
+        /// In this domain.
+        domain: Arc<str>,
+        /// Under this token.
+        token: Token,
+        /// Whether it did what it was to do.
+        well: bool,
+    },
+    /// An advance was answered; `None` if the store did not answer.
+    Advanced {
+        /// In this domain.
+        domain: Arc<str>,
+        /// The answer.
+        answer: Option<Answer<Advanced>>,
+    },
+    /// A fail was answered; `None` if the store did not answer.
+    Failed {
+        /// In this domain.
+        domain: Arc<str>,
+        /// The answer.
+        answer: Option<Answer<Failed>>,
+    },
+    /// A domain was looked at, at this instant of the store's clock; `None` if the store did not answer.
+    Looked {
+        /// This domain.
+        domain: Arc<str>,
+        /// What was seen.
+        seen: Option<(DomainInfo, Time)>,
+    },
+    /// The rest before the next try is over.
+    Rested {
+        /// In this domain.
+        domain: Arc<str>,
+        /// Under this token.
+        token: Token,
+    },
+    /// The wait of a domain is over.
+    Due {
+        /// This domain.
+        domain: Arc<str>,
+    },
+    /// A heartbeat was refused: someone else has the offset.
+    Lost {
+        /// In this domain.
+        domain: Arc<str>,
+    },
+}
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Ask for an offset.
+    Ask(Arc<str>, u64),
+    /// Run the handler.
+    Work(Arc<str>, u64, Token),
+    /// Succeed, and go on with what comes next.
+    Advance(Arc<str>, Token, Option<u64>),
+    /// Say that a try failed.
+    Fail(Arc<str>, Token),
+    /// Look how a domain stands.
+    Look(Arc<str>),
+    /// Rest so many milliseconds before the next try.
+    Rest(Arc<str>, Token, u64),
+    /// Wait so many milliseconds, for the store or for another holder.
+    Wait(Arc<str>, u64),
+    /// Stop the handler: it works on what is no longer ours.
+    Stop(Arc<str>),
+}
+
+/// The domains a worker has its hands on.
+#[derive(Debug)]
+pub struct Desk {
+    all: HashMap<Arc<str>, One>,
+    backoff: Backoff,
+    look_every_ms: u64,
+}
+
+/// One of them.
+#[derive(Debug, Default)]
+struct One {
+    /// Offsets to ask for, in this order.
+    wanted: VecDeque<u64>,
+    /// What a call that is under way will have to be asked again, should the store not answer.
+    calling: Option<Calling>,
+    held: Option<Heldness>,
+    /// Offsets wait here behind someone else.
+    watching: bool,
+    waiting: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Calling {
+    Ask(u64),
+    Advance(Token),
+    Fail(Token),
+    Look,
+}
+
+/// The offset that is ours.
+#[derive(Clone, Copy, Debug)]
+struct Heldness {
+    offset: u64,
+    token: Token,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Working,
+    /// The handler ended; this is still to be told.
+    Ended {
+        well: bool,
+    },
+    /// A try failed; how long to wait is to be looked up.
+    Retrying {
+        retry_count: u32,
+    },
+    /// Waits for its next try.
+    Resting,
+}
+
+/// Wait for a store that does not answer.
+const STORE_AWAY_MS: u64 = 1_000;
+
+impl Desk {
+    /// An empty desk.
+    #[must_use]
+    pub fn new(backoff: Backoff, look_every_ms: u64) -> Desk {
+        Desk { all: HashMap::new(), backoff, look_every_ms }
+    }
+
+    /// How many domains are on it.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether nothing is left to do.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Whether there is room for one more offset: fewer than `max` domains, and fewer than four times as many offsets
+    /// still to be asked for.
+    #[must_use]
+    pub fn has_room(&self, max: usize) -> bool {
+        self.all.len() < max && self.all.values().map(|one| one.wanted.len()).sum::<usize>() < 4 * max
+    }
+
+    /// Whether nothing of ours is under way: no call, no handler. What rests or waits is not.
+    #[must_use]
+    pub fn at_rest(&self) -> bool {
+        let busy = |one: &One| one.calling.is_some() || one.held.is_some_and(|held| held.stage == Stage::Working);
+        !self.all.values().any(busy)
+    }
+
+    /// What is held, for heartbeats.
+    #[must_use]
+    pub fn held(&self) -> Vec<(Arc<str>, Token)> {
+        self.all.iter().filter_map(|(name, one)| Some((name.clone(), one.held?.token))).collect()
+    }
+
+    /// Takes note of what happened, and says what to do about it.
+    pub fn step(&mut self, happened: Happened) -> Vec<Action> {
+        let mut actions = Vec::new();
+        let domain = match happened {
+            Happened::Offered { domain, offset } => {
+                let one = self.all.entry(domain.clone()).or_default();
+                one.wanted.push_back(offset);
+                domain
+            }
+            Happened::Asked { domain, offset, answer } => {
+                let Some(one) = self.all.get_mut(&domain) else { return actions };
+                one.calling = None;
+                match answer {
+                    None => one.store_away(Some(offset), &domain, &mut actions),
+                    Some(answer) => one.asked(offset, answer, &domain, &mut actions),
+                }
+                domain
+            }
+            Happened::Worked { domain, token, well } => {
+                let Some(one) = self.all.get_mut(&domain) else { return actions };
+                // A handler that was stopped may still end.
+                if let Some(held) = one.held.as_mut().filter(|held| held.token == token) {
+                    held.stage = Stage::Ended { well };
+                }
+                domain
+            }
+            Happened::Advanced { domain, answer } => {
+                let Some(one) = self.all.get_mut(&domain) else { return actions };
+                one.calling = None;
+                match answer {
+                    None => one.store_away(None, &domain, &mut actions),
+                    Some(answer) => {
+                        one.held = None;
+                        // Refused: whoever took it over goes on from there.
+                        if let Ok(advanced) = answer {
+                            let hint = advanced.succeeded.hint();
+                            if let Some((offset, answer)) = advanced.next {
+                                if hint.is_none() && one.wanted.front() == Some(&offset) {
+                                    one.wanted.pop_front();
+                                }
+                                one.asked(offset, answer, &domain, &mut actions);
+                            }
+                        } else {
+                            one.watching = true;
+                        }
+                    }
+                }
+                domain
+            }
+            Happened::Failed { domain, answer } => {
+                let Some(one) = self.all.get_mut(&domain) else { return actions };
+                one.calling = None;
+                match answer {
+                    None => one.store_away(None, &domain, &mut actions),
+                    Some(Ok(Failed::RetryScheduled { retry_count })) => {
+                        if let Some(held) = &mut one.held {
+                            held.stage = Stage::Retrying { retry_count };
+                        }
+                    }
+                    Some(Ok(failed)) => {
+                        one.held = None;
+                        failed.hint().into_iter().for_each(|hint| one.want_first(hint));
+                    }
+                    Some(Err(_)) => {
+                        one.held = None;
+                        one.watching = true;
+                    }
+                }
+                domain
+            }
+            Happened::Looked { domain, seen } => {
+                let Some(one) = self.all.get_mut(&domain) else { return actions };
+                one.calling = None;
+                match seen {
+                    None => one.store_away(None, &domain, &mut actions),
+                    Some((info, now)) => {
+                        let look_every_ms = self.look_every_ms;
+                        one.looked(&info, now, self.backoff, look_every_ms, &domain, &mut actions);
+                    }
+                }
+                domain
+            }
+            Happened::Due { domain } => {
+                let Some(one) = self.all.get_mut(&domain) else { return actions };
+                one.waiting = false;
+                domain
+            }
+            Happened::Rested { domain, token } => {
+                let Some(one) = self.all.get_mut(&domain) else { return actions };
+                let resting = |held: &&mut Heldness| held.stage == Stage::Resting && held.token == token;
+                if let Some(held) = one.held.as_mut().filter(resting) {
+                    held.stage = Stage::Working;
+                    actions.push(Action::Work(domain.clone(), held.offset, held.token));
+                }
+                domain
+            }
+            Happened::Lost { domain } => {
+                let Some(one) = self.all.get_mut(&domain) else { return actions };
+                if one.held.take().is_some() {
+                    one.watching = true;
+                    actions.push(Action::Stop(domain.clone()));
+                }
+                domain
+            }
+        };
+        let Some(one) = self.all.get_mut(&domain) else { return actions };
+        actions.extend(one.next_call(&domain));
+        if one.idle() {
+            self.all.remove(&domain);
+        }
+        actions
+    }
+}
+
+impl One {
+    fn want_first(&mut self, offset: u64) {
+        if self.wanted.front() != Some(&offset) {
+            self.wanted.push_front(offset);
+        }
+    }
+
+    fn store_away(&mut self, offset: Option<u64>, domain: &Arc<str>, actions: &mut Vec<Action>) {
+        offset.into_iter().for_each(|offset| self.wanted.push_front(offset));
+        self.wait(STORE_AWAY_MS, domain, actions);
+    }
+
+    fn wait(&mut self, ms: u64, domain: &Arc<str>, actions: &mut Vec<Action>) {
+        self.waiting = true;
+        actions.push(Action::Wait(domain.clone(), ms));
+    }
+
+    fn asked(&mut self, offset: u64, answer: Answer<Acquired>, domain: &Arc<str>, actions: &mut Vec<Action>) {
+        match answer {
+            Ok(Acquired::Acquired { token } | Acquired::AlreadyAcquired { token }) => {
+                // Told again what is held already: an offset that the source offered twice.
+                if self.held.is_none_or(|held| held.token != token) {
+                    self.held = Some(Heldness { offset, token, stage: Stage::Working });
+                    self.watching = false;
+                    actions.push(Action::Work(domain.clone(), offset, token));
+                }
+            }
+            Ok(Acquired::Enqueued { expired_offset }) => {
+                expired_offset.into_iter().for_each(|expired| self.want_first(expired));
+                self.watching |= self.held.is_none();
+            }
+            // Another holder's, or done: nothing is left to do about it here.
+            Ok(Acquired::HeldByOther) => self.watching |= self.held.is_none(),
+            Ok(Acquired::AlreadyProcessed | Acquired::AlreadyFailed) => {}
+            Err(Refused::BacklogOrdering { expected, got }) => {
+                self.want_first(got);
+                self.want_first(expected);
+            }
+            Err(Refused::TokenMismatch | Refused::LeaseNotFound | Refused::LeaseLost(_)) => {}
+        }
+    }
+
+    fn looked(
+        &mut self,
+        info: &DomainInfo,
+        now: Time,
+        backoff: Backoff,
+        look_every_ms: u64,
+        domain: &Arc<str>,
+        actions: &mut Vec<Action>,
+    ) {
+        if let Some(held) = &mut self.held {
+            if let Stage::Retrying { retry_count } = held.stage {
+                held.stage = Stage::Resting;
+                // The age of the offset is the store's: whoever retries it, here or elsewhere, waits until the same
+                // instant.
+                let acquired_at = info.lease.as_ref().map_or(now, |lease| lease.acquired_at);
+                let wait = due_in_ms(backoff, acquired_at, retry_count, now);
+                actions.push(Action::Rest(domain.clone(), held.token, wait));
+            }
+            return;
+        }
+        match &info.lease {
+            Some(lease) if lease.expired => self.want_first(lease.offset),
+            Some(_) if info.backlog_len > 0 => self.wait(look_every_ms, domain, actions),
+            // What is in flight ends without us, and nothing waits behind it.
+            Some(_) => self.watching = false,
+            None => match info.backlog_head {
+                Some(head) => self.want_first(head),
+                None => self.watching = false,
+            },
+        }
+    }
+
+    /// The next call to the store, if one may be made.
+    fn next_call(&mut self, domain: &Arc<str>) -> Option<Action> {
+        if self.calling.is_some() || self.waiting {
+            return None;
+        }
+        let held_stage = self.held.map(|held| (held.stage, held.token));
+        let (calling, action) = match held_stage {
+            Some((Stage::Ended { well: true }, token)) => {
+                let next = self.wanted.front().copied();
+                (Calling::Advance(token), Action::Advance(domain.clone(), token, next))
+            }
+            Some((Stage::Ended { well: false }, token)) => (Calling::Fail(token), Action::Fail(domain.clone(), token)),
+            Some((Stage::Retrying { .. }, _)) => (Calling::Look, Action::Look(domain.clone())),
+            Some((Stage::Working | Stage::Resting, _)) | None => match self.wanted.pop_front() {
+                Some(offset) => (Calling::Ask(offset), Action::Ask(domain.clone(), offset)),
+                None if self.held.is_none() && self.watching => (Calling::Look, Action::Look(domain.clone())),
+                None => return None,
+            },
+        };
+        self.calling = Some(calling);
+        Some(action)
+    }
+
+    fn idle(&self) -> bool {
+        self.wanted.is_empty() && self.calling.is_none() && self.held.is_none() && !self.watching && !self.waiting
+    }
+}
+
+/// How long until the next try of an offset that was first acquired at `acquired_at` and failed `retry_count` times:
+/// the waits of `backoff`, one after the other, from its first acquisition, and at least the first of them from now.
+/// Computed from what the store keeps, so that it is the same for whoever retries it.
+#[must_use]
+pub fn due_in_ms(backoff: Backoff, acquired_at: Time, retry_count: u32, now: Time) -> u64 {
+    let waits: u64 = (1..=retry_count).map(|n| backoff.delay_ms(n, 0.0)).fold(0, u64::saturating_add);
+    acquired_at.plus_ms(waits).ms_since(now).max(backoff.delay_ms(1, 0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenure_core::domain::{LeaseInfo, Settings, Succeeded};
+
+    fn desk() -> Desk {
+        Desk::new(Backoff::default(), 500)
+    }
+
+    fn a() -> Arc<str> {
+        "a".into()
+    }
+
+    fn offered(offset: u64) -> Happened {
+        Happened::Offered { domain: a(), offset }
+    }
+
+    fn asked(offset: u64, answer: Answer<Acquired>) -> Happened {
+        Happened::Asked { domain: a(), offset, answer: Some(answer) }
+    }
+
+    const T1: Token = Token(1);
+    const ACQUIRED: Answer<Acquired> = Ok(Acquired::Acquired { token: T1 });
+    const WAITS: Answer<Acquired> = Ok(Acquired::Enqueued { expired_offset: None });
+
+    fn info(lease: Option<LeaseInfo>, head: Option<u64>) -> DomainInfo {
+        DomainInfo {
+            name: a(),
+            created_at: Time(0),
+            settings: Settings::default(),
+            lease,
+            backlog_len: u64::from(head.is_some()),
+            backlog_head: head,
+            backlog_oldest_at: None,
+        }
+    }
+
+    fn lease(offset: u64, expired: bool) -> LeaseInfo {
+        LeaseInfo {
+            offset,
+            holder: None,
+            acquired_at: Time(0),
+            retry_count: 1,
+            takeovers: 0,
+            lease_ms: None,
+            lease_expires_at: None,
+            expired,
+        }
+    }
+
+    #[test]
+    fn an_offset_is_asked_for_worked_on_and_told() {
+        let mut desk = desk();
+        assert_eq!(desk.step(offered(1)), [Action::Ask(a(), 1)]);
+        assert_eq!(desk.step(asked(1, ACQUIRED)), [Action::Work(a(), 1, T1)]);
+        let done = Happened::Worked { domain: a(), token: T1, well: true };
+        assert_eq!(desk.step(done), [Action::Advance(a(), T1, None)]);
+        let advanced = Advanced { succeeded: Succeeded::NoBacklog, next: None };
+        assert_eq!(desk.step(Happened::Advanced { domain: a(), answer: Some(Ok(advanced)) }), []);
+        assert!(desk.is_empty());
+    }
+
+    #[test]
+    fn one_call_at_a_time_and_later_offers_wait_in_the_store() {
+        let mut desk = desk();
+        desk.step(offered(1));
+        assert_eq!(desk.step(offered(2)), [], "a call is under way");
+        assert_eq!(desk.step(asked(1, ACQUIRED)), [Action::Work(a(), 1, T1), Action::Ask(a(), 2)]);
+        assert_eq!(desk.step(asked(2, WAITS)), [], "it waits behind our own");
+        assert_eq!(desk.held(), [(a(), T1)]);
+    }
+
+    #[test]
+    fn a_hint_goes_before_what_is_offered() {
+        let mut desk = desk();
+        desk.step(offered(1));
+        desk.step(asked(1, ACQUIRED));
+        desk.step(Happened::Worked { domain: a(), token: T1, well: false });
+        desk.step(offered(9));
+        let gave_up = Happened::Failed { domain: a(), answer: Some(Ok(Failed::GiveUpNextHint { offset: 2 })) };
+        assert_eq!(desk.step(gave_up), [Action::Ask(a(), 2)]);
+        assert_eq!(desk.step(asked(2, ACQUIRED)), [Action::Work(a(), 2, T1), Action::Ask(a(), 9)]);
+    }
+
+    #[test]
+    fn out_of_order_is_mended_by_asking_for_the_head_first() {
+        let mut desk = desk();
+        desk.step(offered(3));
+        let refused = Err(Refused::BacklogOrdering { expected: 2, got: 3 });
+        assert_eq!(desk.step(asked(3, refused)), [Action::Ask(a(), 2)]);
+        assert_eq!(desk.step(asked(2, ACQUIRED)), [Action::Work(a(), 2, T1), Action::Ask(a(), 3)]);
+    }
+
+    #[test]
+    fn d4_an_expired_offset_is_taken_over() {
+        let mut desk = desk();
+        desk.step(offered(5));
+        let behind = Ok(Acquired::Enqueued { expired_offset: Some(4) });
+        assert_eq!(desk.step(asked(5, behind)), [Action::Ask(a(), 4)]);
+        assert_eq!(desk.step(asked(4, ACQUIRED)), [Action::Work(a(), 4, T1)]);
+    }
+
+    #[test]
+    fn a_failed_try_rests_from_the_age_the_store_knows() {
+        let mut desk = desk();
+        desk.step(offered(1));
+        desk.step(asked(1, ACQUIRED));
+        let failed = Happened::Worked { domain: a(), token: T1, well: false };
+        assert_eq!(desk.step(failed), [Action::Fail(a(), T1)]);
+        let retry = Happened::Failed { domain: a(), answer: Some(Ok(Failed::RetryScheduled { retry_count: 2 })) };
+        assert_eq!(desk.step(retry), [Action::Look(a())]);
+        let seen = Some((info(Some(lease(1, false)), None), Time(500_000)));
+        // 1 s and 2 s from the first acquisition, half a second of which has passed.
+        assert_eq!(desk.step(Happened::Looked { domain: a(), seen }), [Action::Rest(a(), T1, 2_500)]);
+        assert_eq!(desk.step(offered(2)), [Action::Ask(a(), 2)], "others are still put into the backlog");
+        assert_eq!(desk.step(asked(2, WAITS)), []);
+        assert_eq!(desk.step(Happened::Rested { domain: a(), token: T1 }), [Action::Work(a(), 1, T1)]);
+    }
+
+    #[test]
+    fn v7_a_domain_behind_someone_else_is_looked_at_until_it_moves() {
+        let mut desk = desk();
+        desk.step(offered(2));
+        assert_eq!(desk.step(asked(2, WAITS)), [Action::Look(a())]);
+        let busy = Some((info(Some(lease(1, false)), Some(2)), Time(0)));
+        assert_eq!(desk.step(Happened::Looked { domain: a(), seen: busy }), [Action::Wait(a(), 500)]);
+        assert_eq!(desk.step(Happened::Due { domain: a() }), [Action::Look(a())]);
+        let expired = Some((info(Some(lease(1, true)), Some(2)), Time(0)));
+        assert_eq!(desk.step(Happened::Looked { domain: a(), seen: expired }), [Action::Ask(a(), 1)]);
+        desk.step(asked(1, Ok(Acquired::HeldByOther)));
+        let hinted = Some((info(None, Some(2)), Time(0)));
+        assert_eq!(desk.step(Happened::Looked { domain: a(), seen: hinted }), [Action::Ask(a(), 2)]);
+        desk.step(asked(2, Ok(Acquired::AlreadyProcessed)));
+        desk.step(Happened::Looked { domain: a(), seen: Some((info(None, None), Time(0))) });
+        assert!(desk.is_empty());
+    }
+
+    #[test]
+    fn a_lost_lease_stops_the_handler_and_its_end_means_nothing() {
+        let mut desk = desk();
+        desk.step(offered(1));
+        desk.step(asked(1, ACQUIRED));
+        let stopped = desk.step(Happened::Lost { domain: a() });
+        assert_eq!(stopped, [Action::Stop(a()), Action::Look(a())]);
+        assert_eq!(desk.step(Happened::Worked { domain: a(), token: T1, well: true }), []);
+    }
+
+    #[test]
+    fn a_store_that_does_not_answer_is_asked_again() {
+        let mut desk = desk();
+        desk.step(offered(1));
+        let away = Happened::Asked { domain: a(), offset: 1, answer: None };
+        assert_eq!(desk.step(away), [Action::Wait(a(), STORE_AWAY_MS)]);
+        assert_eq!(desk.step(Happened::Due { domain: a() }), [Action::Ask(a(), 1)]);
+        // What was told before the answer was lost is told again, and found to be ours.
+        let already = Ok(Acquired::AlreadyAcquired { token: T1 });
+        assert_eq!(desk.step(asked(1, already)), [Action::Work(a(), 1, T1)]);
+    }
+
+    #[test]
+    fn d2_the_next_try_is_never_sooner_than_the_first_wait() {
+        assert_eq!(due_in_ms(Backoff::default(), Time(0), 1, Time(3_600_000_000)), 1_000);
+        assert_eq!(due_in_ms(Backoff::default(), Time(0), 3, Time(0)), 7_000);
+    }
+}

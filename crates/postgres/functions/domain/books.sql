@@ -1,0 +1,162 @@
+-- The books of a domain: what ended, what waits, what happened. Callers hold the domain's row, and write it back.
+
+-- How an offset ended: `processed`, `failed`, or null if it has not (D6: one step down one index, mostly none).
+create or replace function tenure.domain_terminal(d tenure.domain, of_offset bigint) returns text
+language plpgsql stable as $$
+begin
+    -- Nothing beyond the largest has ended.
+    if d.ended_top is null or of_offset > d.ended_top then
+        return null;
+    end if;
+    if not of_offset between d.ended_from and d.ended_to
+       and (d.ended_others = 0
+            or coalesce((select e.to_offset from tenure.domain_ended e
+                          where e.domain = d.id and e.from_offset <= of_offset
+                          order by e.from_offset desc limit 1), -1) < of_offset) then
+        return null;
+    end if;
+    if d.any_failed
+       and coalesce((select f.to_offset from tenure.domain_failed f
+                      where f.domain = d.id and f.from_offset <= of_offset
+                      order by f.from_offset desc limit 1), -1) >= of_offset then
+        return 'failed';
+    end if;
+    return 'processed';
+end $$;
+
+-- Adds an offset to what ended; the caller has looked that it had not. Ranges that touch become one.
+create or replace function tenure.domain_end(inout d tenure.domain, of_offset bigint, failed boolean)
+language plpgsql as $$
+declare
+    others boolean := d.ended_others > 0;
+    from_new bigint := of_offset;
+    to_new bigint := of_offset;
+    below tenure.domain_ended;
+    failed_below tenure.domain_failed;
+    taken bigint;
+begin
+    if d.ended_to = of_offset - 1 then
+        from_new := d.ended_from;
+    elsif d.ended_from - 1 = of_offset then
+        to_new := d.ended_to;
+    elsif d.ended_to is not null then
+        insert into tenure.domain_ended values (d.id, d.ended_from, d.ended_to);
+        d.ended_others := d.ended_others + 1;
+    end if;
+    if others and from_new = of_offset then
+        select * into below from tenure.domain_ended e where e.domain = d.id and e.from_offset < of_offset
+         order by e.from_offset desc limit 1;
+        if below.to_offset = of_offset - 1 then
+            delete from tenure.domain_ended e where e.domain = d.id and e.from_offset = below.from_offset;
+            d.ended_others := d.ended_others - 1;
+            from_new := below.from_offset;
+        end if;
+    end if;
+    -- No offset follows the last one there is.
+    if others and to_new = of_offset and of_offset < 9223372036854775807 then
+        delete from tenure.domain_ended e where e.domain = d.id and e.from_offset = of_offset + 1
+        returning e.to_offset into taken;
+        if taken is not null then
+            d.ended_others := d.ended_others - 1;
+            to_new := taken;
+        end if;
+    end if;
+    d.ended_from := from_new;
+    d.ended_to := to_new;
+    d.ended_top := greatest(d.ended_top, to_new);
+    if failed then
+        from_new := of_offset;
+        to_new := of_offset;
+        if d.any_failed then
+            select * into failed_below from tenure.domain_failed f where f.domain = d.id and f.from_offset < of_offset
+             order by f.from_offset desc limit 1;
+            if failed_below.to_offset = of_offset - 1 then
+                from_new := failed_below.from_offset;
+            end if;
+            if of_offset < 9223372036854775807 then
+                delete from tenure.domain_failed f where f.domain = d.id and f.from_offset = of_offset + 1
+                returning f.to_offset into taken;
+                to_new := coalesce(taken, of_offset);
+            end if;
+        end if;
+        insert into tenure.domain_failed as f values (d.id, from_new, to_new)
+        on conflict (domain, from_offset) do update set to_offset = excluded.to_offset;
+        d.any_failed := true;
+    end if;
+end $$;
+
+-- The first offset that waits, or null.
+create or replace function tenure.domain_head(d tenure.domain) returns bigint language plpgsql stable as $$
+begin
+    if d.backlog_len = 0 then
+        return null;
+    end if;
+    return (select w.waiting_offset from tenure.domain_waiting w where w.domain = d.id order by w.seq limit 1);
+end $$;
+
+-- Something happened (L8); the event before the last hundred gives way.
+create or replace function tenure.domain_tell(
+    inout d tenure.domain, what text, of_offset bigint, token bigint, holder text, nth integer, now timestamptz
+) language plpgsql as $$
+begin
+    d.event_seq := d.event_seq + 1;
+    insert into tenure.domain_event (domain, seq, at, event_offset, token, nth, what, holder)
+    values (d.id, d.event_seq, now, of_offset, domain_tell.token, domain_tell.nth, domain_tell.what, domain_tell.holder);
+    if d.event_seq > 100 then
+        delete from tenure.domain_event e where e.domain = d.id and e.seq <= d.event_seq - 100;
+    end if;
+end $$;
+
+-- Nothing is in flight any more.
+create or replace function tenure.domain_clear(inout d tenure.domain) language plpgsql immutable as $$
+begin
+    d.current_offset := null;
+    d.acquired_at := null;
+    d.retry_count := 0;
+    d.takeovers := 0;
+    d.holder := null;
+    d.lease_ms := null;
+    d.expires_at := null;
+    d.expiry_told := false;
+end $$;
+
+-- A new token for this offset, and the deadline its caller asked for.
+create or replace function tenure.domain_grant(
+    inout d tenure.domain, base bigint, holder text, lease_ms bigint, now timestamptz
+) language plpgsql immutable as $$
+begin
+    d.last_token := greatest(d.last_token + 1, base);
+    d.holder := domain_grant.holder;
+    d.lease_ms := domain_grant.lease_ms;
+    d.expires_at := tenure.later(now, domain_grant.lease_ms);
+    d.expiry_told := false;
+end $$;
+
+-- What happens to a lease that ran out, when someone meets it (L7): it is told, once per token, and an offset whose
+-- takeovers are spent fails for good (D4): then nothing is in flight any more.
+create or replace function tenure.domain_expire(inout d tenure.domain, now timestamptz) language plpgsql as $$
+begin
+    if d.current_offset is null or d.expires_at is null or d.expires_at > now then
+        return;
+    end if;
+    if not d.expiry_told then
+        d := tenure.domain_tell(d, 'expired', d.current_offset, d.last_token, d.holder, null, now);
+        d.expiry_told := true;
+    end if;
+    if d.takeovers >= d.takeovers_max then
+        d := tenure.domain_tell(d, 'takeovers_spent', d.current_offset, d.last_token, d.holder, d.takeovers, now);
+        d := tenure.domain_end(d, d.current_offset, true);
+        d := tenure.domain_clear(d);
+    end if;
+end $$;
+
+-- Writes a row back as a verb left it.
+create or replace function tenure.domain_save(d tenure.domain) returns void language sql as $$
+    update tenure.domain t
+       set last_token = d.last_token, current_offset = d.current_offset, acquired_at = d.acquired_at,
+           lease_ms = d.lease_ms, expires_at = d.expires_at, ended_from = d.ended_from, ended_to = d.ended_to,
+           ended_top = d.ended_top, waiting_seq = d.waiting_seq, event_seq = d.event_seq, backlog_len = d.backlog_len,
+           ended_others = d.ended_others, retry_count = d.retry_count, takeovers = d.takeovers,
+           expiry_told = d.expiry_told, any_failed = d.any_failed, holder = d.holder
+     where t.id = d.id;
+$$;

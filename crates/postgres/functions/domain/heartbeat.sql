@@ -1,0 +1,32 @@
+-- Renews leases (D4), each domain answered on its own.
+-- Parameters  one array element for each heartbeat, no name twice.
+-- Guard       the token of the lease, and a lease that has not run out; the rows are locked before the clock is read.
+-- Reply       when the lease runs out now, null if never; what was refused is told by `domain_one`.
+create or replace function tenure.domain_heartbeat(names text[], tokens bigint[])
+returns table (ord bigint, word text, until timestamptz) language plpgsql
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+as $$
+#variable_conflict use_column
+declare
+    now timestamptz;
+    quick record;
+begin
+    perform tenure.durably();
+    perform from tenure.domain d where d.name = any (names) order by d.name for no key update;
+    now := tenure.clock();
+    with renewed as (
+        update tenure.domain d set expires_at = greatest(d.expires_at, tenure.later(now, d.lease_ms))
+          from unnest(names, tokens) with ordinality as i(name, token, ord)
+         where d.name = i.name and d.current_offset is not null and d.last_token = i.token and d.expires_at > now
+        returning i.ord, d.expires_at
+    )
+    select array_agg(r.ord) as ords, array_agg(r.expires_at) as untils into quick from renewed r;
+    return query select q.ord, 'RENEWED', q.until from unnest(quick.ords, quick.untils) as q(ord, until);
+    if coalesce(cardinality(quick.ords), 0) < cardinality(names) then
+        return query
+            select i.ord, o.word, o.until
+              from unnest(names, tokens) with ordinality as i(name, token, ord),
+                   tenure.domain_one('heartbeat', i.name, null, i.token, null, null, null, now) o
+             where quick.ords is null or i.ord <> all (quick.ords);
+    end if;
+end $$;

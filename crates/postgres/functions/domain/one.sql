@@ -1,0 +1,190 @@
+-- One verb on one domain, as its document words it (D1), with holder, expiry and skip (D3, D4, D7). The quick ways of
+-- `domain_acquire` and its neighbours answer most calls; what they leave comes here.
+-- Parameters  `verb`: acquire, succeed, fail, heartbeat or skip. `base` is the first token of the epoch. The caller
+--             holds the row of the domain and read `now` after it had it (L5).
+-- Guard       succeed, fail, heartbeat: the token of the lease, and a lease that has not run out.
+-- Reply       `word`, in the document's words or as the code of the refusal; `fact`: the hint, the expired offset, the
+--             expected offset or the count of retries.
+create or replace function tenure.domain_one(
+    verb text, of_name text, of_offset bigint, of_token bigint, of_holder text, of_lease_ms bigint, base bigint,
+    now timestamptz,
+    out word text, out told bigint, out fact bigint, out until timestamptz
+) language plpgsql set enable_seqscan = off set jit = off as $$
+declare
+    d tenure.domain;
+    ended text;
+    expired boolean;
+    head bigint;
+    moved bigint;
+begin
+    select t.* into d from tenure.domain t where t.name = of_name;
+    expired := coalesce(d.current_offset is not null and d.expires_at <= now, false);
+
+    if verb in ('succeed', 'fail', 'heartbeat') then
+        if d.current_offset is null then
+            word := 'lease_not_found';
+        elsif d.last_token <> of_token then
+            word := 'token_mismatch';
+        elsif expired then
+            word := 'lease_lost';
+        end if;
+        if word is not null then
+            if d.id is not null then
+                insert into tenure.domain_refusal as r (domain, at, token, code, verb)
+                values (d.id, now, case when of_token > 0 then of_token end, word, domain_one.verb)
+                on conflict (domain, code) do update
+                   set at = excluded.at, token = excluded.token, verb = excluded.verb, count = r.count + 1;
+            end if;
+            return;
+        end if;
+    end if;
+
+    if verb in ('acquire', 'skip') then
+        ended := tenure.domain_terminal(d, of_offset);
+        if ended is not null then
+            word := case ended when 'failed' then 'ALREADY_FAILED' else 'ALREADY_PROCESSED' end;
+            return;
+        end if;
+    end if;
+
+    case verb
+    when 'acquire' then
+        if d.current_offset is null then
+            head := tenure.domain_head(d);
+            if head <> of_offset then
+                word := 'backlog_ordering';
+                fact := head;
+                return;
+            end if;
+            if head is not null then
+                delete from tenure.domain_waiting w where w.domain = d.id and w.waiting_offset = of_offset;
+                d.backlog_len := d.backlog_len - 1;
+            end if;
+            d := tenure.domain_grant(d, base, of_holder, of_lease_ms, now);
+            d.current_offset := of_offset;
+            d.acquired_at := now;
+            word := 'ACQUIRED';
+            told := d.last_token;
+        elsif d.current_offset <> of_offset then
+            insert into tenure.domain_waiting (domain, seq, waiting_offset, since)
+            values (d.id, d.waiting_seq + 1, of_offset, now) on conflict (domain, waiting_offset) do nothing;
+            get diagnostics moved = row_count;
+            word := 'ENQUEUED';
+            fact := case when expired then d.current_offset end;
+            if moved = 0 then
+                return;
+            end if;
+            d.waiting_seq := d.waiting_seq + 1;
+            d.backlog_len := d.backlog_len + 1;
+        elsif not expired then
+            word := case when d.holder is null or d.holder is not distinct from of_holder
+                         then 'ALREADY_ACQUIRED' else 'HELD_BY_OTHER' end;
+            told := case word when 'ALREADY_ACQUIRED' then d.last_token end;
+            return;
+        else
+            d := tenure.domain_expire(d, now);
+            if d.current_offset is null then
+                word := 'ALREADY_FAILED';
+            else
+                d := tenure.domain_grant(d, base, of_holder, of_lease_ms, now);
+                d.takeovers := d.takeovers + 1;
+                d := tenure.domain_tell(d, 'taken_over', of_offset, d.last_token, d.holder, d.takeovers, now);
+                word := 'ACQUIRED';
+                told := d.last_token;
+            end if;
+        end if;
+    when 'succeed' then
+        d := tenure.domain_end(d, d.current_offset, false);
+        d := tenure.domain_clear(d);
+        fact := tenure.domain_head(d);
+        word := case when fact is null then 'NO_BACKLOG' else 'NEXT_HINT' end;
+    when 'fail' then
+        if d.retry_count >= d.max_retries then
+            d := tenure.domain_tell(d, 'gave_up', d.current_offset, d.last_token, d.holder, d.retry_count, now);
+            d := tenure.domain_end(d, d.current_offset, true);
+            d := tenure.domain_clear(d);
+            fact := tenure.domain_head(d);
+            word := case when fact is null then 'GIVE_UP_NO_BACKLOG' else 'GIVE_UP_NEXT_HINT' end;
+        else
+            d.retry_count := d.retry_count + 1;
+            d := tenure.domain_tell(d, 'retried', d.current_offset, d.last_token, d.holder, d.retry_count, now);
+            fact := d.retry_count;
+            word := 'RETRY_SCHEDULED';
+        end if;
+    when 'heartbeat' then
+        d.expires_at := greatest(d.expires_at, tenure.later(now, d.lease_ms));
+        until := d.expires_at;
+        word := 'RENEWED';
+    when 'skip' then
+        word := 'SKIPPED';
+        if d.current_offset = of_offset then
+            d := tenure.domain_tell(d, 'skipped', of_offset, d.last_token, d.holder, null, now);
+            d := tenure.domain_clear(d);
+        else
+            d := tenure.domain_tell(d, 'skipped', of_offset, null, null, null, now);
+            if d.backlog_len > 0 then
+                delete from tenure.domain_waiting w where w.domain = d.id and w.waiting_offset = of_offset;
+                get diagnostics moved = row_count;
+                d.backlog_len := d.backlog_len - moved;
+            end if;
+        end if;
+        d := tenure.domain_end(d, of_offset, true);
+    end case;
+    perform tenure.domain_save(d);
+end $$;
+
+-- Makes domains that were never used. Before any row is locked, and in one order, so that two callers never wait for
+-- each other (L10).
+create or replace function tenure.domain_make(names text[]) returns void language plpgsql
+  set enable_seqscan = off set jit = off as $$
+begin
+    if (select count(*) from tenure.domain d where d.name = any (names)) < cardinality(names) then
+        insert into tenure.domain (name, created_at)
+        select distinct n.name collate "C", tenure.clock() from unnest(names) as n(name)
+         where not exists (select from tenure.domain d where d.name = n.name)
+         order by 1
+        on conflict do nothing;
+    end if;
+end $$;
+
+-- The first token of the epoch (L2), if the server is the one that drew the last ones.
+create or replace function tenure.domain_base() returns bigint language plpgsql as $$
+declare
+    epoch_now bigint;
+begin
+    select e.epoch into epoch_now from tenure.epoch e
+     where e.timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8)
+       and e.server_started_at = pg_postmaster_start_time();
+    if not found then
+        raise exception 'tenure: the server was restarted or replaced' using errcode = 'TE001';
+    end if;
+    return (epoch_now << 40) + 1;
+end $$;
+
+-- One verb on many domains, one by one in the order of the call; a name may come more than once. For verbs without a
+-- quick way, and for what a call asks of a domain after its first.
+-- Parameters  of `acquire` offsets, holders and spans; of `fail` tokens; of `skip` offsets. The others are null.
+create or replace function tenure.domain_each(
+    verb text, names text[], offsets bigint[], tokens bigint[], holders text[], lease_mss bigint[]
+) returns table (ord bigint, word text, told bigint, fact bigint, until timestamptz) language plpgsql
+  set enable_seqscan = off set jit = off as $$
+#variable_conflict use_column
+declare
+    base bigint;
+    now timestamptz;
+begin
+    perform tenure.durably();
+    if verb = 'acquire' then
+        base := tenure.domain_base();
+    end if;
+    if verb in ('acquire', 'skip') then
+        perform tenure.domain_make(names);
+    end if;
+    perform from tenure.domain d where d.name = any (names) order by d.name for no key update;
+    now := tenure.clock();
+    return query
+        select i.ord, o.word, o.told, o.fact, o.until
+          from unnest(names, offsets, tokens, holders, lease_mss) with ordinality
+               as i(name, at_offset, token, holder, lease_ms, ord),
+               tenure.domain_one(verb, i.name, i.at_offset, i.token, i.holder, i.lease_ms, base, now) o;
+end $$;

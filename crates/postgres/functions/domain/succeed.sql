@@ -1,0 +1,105 @@
+-- Succeeds with what is in flight (D1), each domain answered on its own; and, where `nexts` is given, acquires in the
+-- same step what comes next: the head of the backlog, or else the offset named (null: none).
+-- Parameters  one array element for each write, no name twice. Without `nexts` the last three are null.
+-- Guard       the token of the lease, and a lease that has not run out, judged after the rows are locked (L4, L5).
+-- Quick way   the offset lies beyond everything that ended: one update of all such rows. The range that grew last
+--             grows, or gives way to a new one.
+-- Reply       `hint` is what waits first; `next_offset` what was asked for next, and `next_word`, `next_told` the answer.
+create or replace function tenure.domain_succeed(
+    names text[], tokens bigint[], nexts bigint[] default null, holders text[] default null,
+    lease_mss bigint[] default null
+) returns table (ord bigint, word text, hint bigint, next_offset bigint, next_word text, next_told bigint)
+  language plpgsql set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+as $$
+#variable_conflict use_column
+declare
+    advances boolean := nexts is not null;
+    base bigint;
+    now timestamptz;
+    quick record;
+    item record;
+    one record;
+begin
+    perform tenure.durably();
+    if advances then
+        base := tenure.domain_base();
+    end if;
+    perform from tenure.domain d where d.name = any (names) order by d.name for no key update;
+    now := tenure.clock();
+    with held as (
+        select i.ord, i.holder, i.lease_ms, d.id, d.current_offset as done, d.ended_from, d.ended_to,
+               coalesce(d.ended_to = d.current_offset - 1, false) as joins,
+               w.seq, w.waiting_offset,
+               coalesce(w.waiting_offset, i.next) as next
+          from unnest(names, tokens, nexts, holders, lease_mss) with ordinality
+               as i(name, token, next, holder, lease_ms, ord)
+          join tenure.domain d on d.name = i.name
+          left join lateral (select w.seq, w.waiting_offset from tenure.domain_waiting w
+                              where w.domain = d.id order by w.seq limit 1) w on d.backlog_len > 0
+         where d.current_offset is not null and d.last_token = i.token
+           and (d.expires_at is null or d.expires_at > now)
+           and (d.ended_top is null
+                or d.current_offset > d.ended_top
+                   and (d.ended_to = d.ended_top or d.current_offset - 1 > d.ended_top))
+           -- An offset that waits has not ended; one that is only named must be beyond what has.
+           and (not advances or w.seq is not null or i.next is null or i.next > d.current_offset)
+    ), moved as (
+        insert into tenure.domain_ended (domain, from_offset, to_offset)
+        select h.id, h.ended_from, h.ended_to from held h where h.ended_to is not null and not h.joins
+    ), popped as (
+        delete from tenure.domain_waiting w using held h
+         where advances and w.domain = h.id and w.seq = h.seq
+    ), cleared as (
+        update tenure.domain d
+           set ended_from = case when h.joins then d.ended_from else h.done end,
+               ended_to = h.done, ended_top = h.done,
+               ended_others = d.ended_others + case when h.ended_to is not null and not h.joins then 1 else 0 end,
+               retry_count = 0, takeovers = 0, expiry_told = false,
+               last_token = case when advances and h.next is not null then greatest(d.last_token + 1, base)
+                                 else d.last_token end,
+               current_offset = case when advances then h.next end,
+               acquired_at = case when advances and h.next is not null then now end,
+               holder = case when advances and h.next is not null then h.holder end,
+               lease_ms = case when advances and h.next is not null then h.lease_ms end,
+               expires_at = case when advances and h.next is not null then tenure.later(now, h.lease_ms) end,
+               backlog_len = d.backlog_len - case when advances and h.seq is not null then 1 else 0 end
+          from held h
+         where d.id = h.id
+        returning h.ord, h.waiting_offset, h.next, d.last_token
+    )
+    select array_agg(c.ord) as ords, array_agg(c.waiting_offset) as hints, array_agg(c.next) as nexts,
+           array_agg(c.last_token) as tokens
+      into quick from cleared c;
+    return query
+        select q.ord, case when q.hint is null then 'NO_BACKLOG' else 'NEXT_HINT' end, q.hint,
+               case when advances then q.next end, case when advances and q.next is not null then 'ACQUIRED' end,
+               case when advances and q.next is not null then q.token end
+          from unnest(quick.ords, quick.hints, quick.nexts, quick.tokens) as q(ord, hint, next, token);
+    if coalesce(cardinality(quick.ords), 0) = cardinality(names) then
+        return;
+    end if;
+    for item in
+        select i.* from unnest(names, tokens, nexts, holders, lease_mss) with ordinality
+                        as i(name, token, next, holder, lease_ms, ord)
+         where quick.ords is null or i.ord <> all (quick.ords)
+         order by i.ord
+    loop
+        select o.* into one from tenure.domain_one('succeed', item.name, null, item.token, null, null, null, now) o;
+        ord := item.ord;
+        word := one.word;
+        hint := one.fact;
+        next_offset := null;
+        next_word := null;
+        next_told := null;
+        if advances and one.word in ('NO_BACKLOG', 'NEXT_HINT') then
+            next_offset := coalesce(one.fact, item.next);
+            if next_offset is not null then
+                select o.* into one from tenure.domain_one(
+                    'acquire', item.name, next_offset, null, item.holder, item.lease_ms, base, now) o;
+                next_word := one.word;
+                next_told := one.told;
+            end if;
+        end if;
+        return next;
+    end loop;
+end $$;

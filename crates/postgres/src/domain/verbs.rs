@@ -1,0 +1,262 @@
+//! The verbs: arrays out, words back. What a call asks of one domain more than once happens in the order of the call.
+
+use super::look;
+use crate::PostgresStore;
+use crate::upkeep::first;
+use crate::value::{At, get};
+use std::collections::HashMap;
+use std::sync::Arc;
+use tenure_core::domain::{
+    Acquire, Acquired, Advance, Advanced, Answer, Beaten, Change, DomainInfo, Failed, Held, Recovered, Refused, Skip,
+    Skipped, Succeeded,
+};
+use tenure_core::{LostReason, Token};
+use tenure_store::{Result, StoreError};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+pub(super) async fn acquire(store: &PostgresStore, acquires: Vec<Acquire>) -> Result<Vec<Answer<Acquired>>> {
+    let mut answers = Answers::new(acquires.len());
+    let mut rounds = rounds(acquires, |it| it.domain.clone()).into_iter();
+    let first = rounds.next().unwrap_or_default();
+    // What a call asks of a domain after its first goes one by one: it mostly waits.
+    let mut again: Vec<(usize, Acquire)> = rounds.flatten().collect();
+    again.sort_by_key(|(i, _)| *i);
+    let quick = "select ord, word, told, fact from tenure.domain_acquire($1, $2, $3, $4)";
+    let in_turn = "select ord, word, told, fact from tenure.domain_each('acquire', $1, $2, null, $3, $4)";
+    for (sql, round) in [(quick, first), (in_turn, again)] {
+        if round.is_empty() {
+            continue;
+        }
+        let names: Vec<&str> = round.iter().map(|(_, it)| &*it.domain).collect();
+        let offsets: Vec<i64> = round.iter().map(|(_, it)| it.offset as i64).collect();
+        let holders: Vec<Option<&str>> = round.iter().map(|(_, it)| it.holder.as_deref()).collect();
+        let leases: Vec<Option<i64>> = round.iter().map(|(_, it)| it.lease_ms.map(|ms| ms as i64)).collect();
+        let params = [
+            (&names as _, Type::TEXT_ARRAY),
+            (&offsets as _, Type::INT8_ARRAY),
+            (&holders as _, Type::TEXT_ARRAY),
+            (&leases as _, Type::INT8_ARRAY),
+        ];
+        let rows = store.database.write(sql, &params).await?;
+        answers.take(&round, &rows, |it, row| acquired(it.offset, row, get(row, "word")?, "told", "fact"))?;
+    }
+    answers.all()
+}
+
+/// One answer to an acquire. `told` and `fact` are columns.
+fn acquired(offset: u64, row: &Row, word: &str, told: &str, fact: &str) -> Result<Answer<Acquired>> {
+    let token = || get::<i64>(row, told).map(Token);
+    Ok(Ok(match word {
+        "ACQUIRED" => Acquired::Acquired { token: token()? },
+        "ENQUEUED" => Acquired::Enqueued { expired_offset: number(row, fact)? },
+        "ALREADY_ACQUIRED" => Acquired::AlreadyAcquired { token: token()? },
+        "HELD_BY_OTHER" => Acquired::HeldByOther,
+        "ALREADY_PROCESSED" => Acquired::AlreadyProcessed,
+        "ALREADY_FAILED" => Acquired::AlreadyFailed,
+        "backlog_ordering" => {
+            let expected = number(row, fact)?.ok_or_else(|| StoreError::broken("an order without a head"))?;
+            return Ok(Err(Refused::BacklogOrdering { expected, got: offset }));
+        }
+        word => return refused(word).map(Err),
+    }))
+}
+
+fn refused(word: &str) -> Result<Refused> {
+    match word {
+        "token_mismatch" => Ok(Refused::TokenMismatch),
+        "lease_not_found" => Ok(Refused::LeaseNotFound),
+        "lease_lost" => Ok(Refused::LeaseLost(LostReason::Expired)),
+        word => Err(StoreError::broken(format!("`{word}` is no answer of a domain"))),
+    }
+}
+
+fn number(row: &Row, column: &str) -> Result<Option<u64>> {
+    Ok(get::<Option<i64>>(row, column)?.map(|n| n as u64))
+}
+
+fn succeeded(row: &Row) -> Result<Answer<Succeeded>> {
+    match get::<&str>(row, "word")? {
+        "NO_BACKLOG" | "NEXT_HINT" => Ok(Ok(Succeeded::of(number(row, "hint")?))),
+        word => refused(word).map(Err),
+    }
+}
+
+pub(super) async fn succeed(store: &PostgresStore, writes: Vec<Held>) -> Result<Vec<Answer<Succeeded>>> {
+    let mut answers = Answers::new(writes.len());
+    for round in rounds(writes, |held| held.domain.clone()) {
+        let (names, tokens) = held(&round);
+        let sql = "select ord, word, hint from tenure.domain_succeed($1, $2)";
+        let params = [(&names as _, Type::TEXT_ARRAY), (&tokens as _, Type::INT8_ARRAY)];
+        let rows = store.database.write(sql, &params).await?;
+        answers.take(&round, &rows, |_, row| succeeded(row))?;
+    }
+    answers.all()
+}
+
+pub(super) async fn advance(store: &PostgresStore, advances: Vec<Advance>) -> Result<Vec<Answer<Advanced>>> {
+    let mut answers = Answers::new(advances.len());
+    for round in rounds(advances, |it| it.domain.clone()) {
+        let names: Vec<&str> = round.iter().map(|(_, it)| &*it.domain).collect();
+        let tokens: Vec<i64> = round.iter().map(|(_, it)| it.token.0).collect();
+        let nexts: Vec<Option<i64>> = round.iter().map(|(_, it)| it.next.map(|next| next as i64)).collect();
+        let holders: Vec<Option<&str>> = round.iter().map(|(_, it)| it.holder.as_deref()).collect();
+        let leases: Vec<Option<i64>> = round.iter().map(|(_, it)| it.lease_ms.map(|ms| ms as i64)).collect();
+        let sql = "select ord, word, hint, next_offset, next_word, next_told
+                     from tenure.domain_succeed($1, $2, $3, $4, $5)";
+        let params = [
+            (&names as _, Type::TEXT_ARRAY),
+            (&tokens as _, Type::INT8_ARRAY),
+            (&nexts as _, Type::INT8_ARRAY),
+            (&holders as _, Type::TEXT_ARRAY),
+            (&leases as _, Type::INT8_ARRAY),
+        ];
+        let rows = store.database.write(sql, &params).await?;
+        answers.take(&round, &rows, |_, row| {
+            let succeeded = match succeeded(row)? {
+                Ok(succeeded) => succeeded,
+                Err(refused) => return Ok(Err(refused)),
+            };
+            let next = match (number(row, "next_offset")?, get::<Option<&str>>(row, "next_word")?) {
+                (Some(offset), Some(word)) => Some((offset, acquired(offset, row, word, "next_told", "hint")?)),
+                _ => None,
+            };
+            Ok(Ok(Advanced { succeeded, next }))
+        })?;
+    }
+    answers.all()
+}
+
+pub(super) async fn fail(store: &PostgresStore, writes: Vec<Held>) -> Result<Vec<Answer<Failed>>> {
+    let mut answers = Answers::new(writes.len());
+    let round: Vec<(usize, Held)> = writes.into_iter().enumerate().collect();
+    if !round.is_empty() {
+        let (names, tokens) = held(&round);
+        let rows = each(store, "fail", &names, None, Some(&tokens)).await?;
+        answers.take(&round, &rows, |_, row| {
+            let fact = number(row, "fact")?;
+            Ok(Ok(match get::<&str>(row, "word")? {
+                "RETRY_SCHEDULED" => Failed::RetryScheduled { retry_count: fact.unwrap_or(0) as u32 },
+                "GIVE_UP_NO_BACKLOG" | "GIVE_UP_NEXT_HINT" => Failed::give_up(fact),
+                word => return refused(word).map(Err),
+            }))
+        })?;
+    }
+    answers.all()
+}
+
+pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Held>) -> Result<Vec<Answer<Beaten>>> {
+    let mut answers = Answers::new(beats.len());
+    for round in rounds(beats, |held| held.domain.clone()) {
+        let (names, tokens) = held(&round);
+        let sql = "select ord, word, until from tenure.domain_heartbeat($1, $2)";
+        let params = [(&names as _, Type::TEXT_ARRAY), (&tokens as _, Type::INT8_ARRAY)];
+        let rows = store.database.write(sql, &params).await?;
+        answers.take(&round, &rows, |_, row| match get::<&str>(row, "word")? {
+            "RENEWED" => Ok(Ok(Beaten { lease_expires_at: get::<Option<At>>(row, "until")?.map(|at| at.0) })),
+            word => refused(word).map(Err),
+        })?;
+    }
+    answers.all()
+}
+
+pub(super) async fn skip(store: &PostgresStore, skips: Vec<Skip>) -> Result<Vec<Skipped>> {
+    let mut answers = Answers::new(skips.len());
+    let round: Vec<(usize, Skip)> = skips.into_iter().enumerate().collect();
+    if !round.is_empty() {
+        let names: Vec<&str> = round.iter().map(|(_, skip)| &*skip.domain).collect();
+        let offsets: Vec<i64> = round.iter().map(|(_, skip)| skip.offset as i64).collect();
+        let rows = each(store, "skip", &names, Some(&offsets), None).await?;
+        answers.take(&round, &rows, |_, row| match get::<&str>(row, "word")? {
+            "SKIPPED" => Ok(Skipped::Skipped),
+            "ALREADY_PROCESSED" => Ok(Skipped::AlreadyProcessed),
+            "ALREADY_FAILED" => Ok(Skipped::AlreadyFailed),
+            word => Err(StoreError::broken(format!("`{word}` is no answer to a skip"))),
+        })?;
+    }
+    answers.all()
+}
+
+/// A verb that has no quick way.
+async fn each(
+    store: &PostgresStore,
+    verb: &str,
+    names: &Vec<&str>,
+    offsets: Option<&Vec<i64>>,
+    tokens: Option<&Vec<i64>>,
+) -> Result<Vec<Row>> {
+    let sql = "select ord, word, told, fact from tenure.domain_each($1, $2, $3, $4, null, null)";
+    let params = [
+        (&verb as _, Type::TEXT),
+        (names as _, Type::TEXT_ARRAY),
+        (&offsets as _, Type::INT8_ARRAY),
+        (&tokens as _, Type::INT8_ARRAY),
+    ];
+    store.database.write(sql, &params).await
+}
+
+pub(super) async fn change(store: &PostgresStore, name: &str, change: Change) -> Result<DomainInfo> {
+    let sent = [("max_retries", change.max_retries.is_some()), ("takeovers_max", change.takeovers_max.is_some())];
+    let names: Vec<&str> = sent.iter().filter(|(_, sent)| *sent).map(|(name, _)| *name).collect();
+    let max_retries = change.max_retries.flatten().map(|max| max as i32);
+    let takeovers_max = change.takeovers_max.flatten().map(|max| max as i32);
+    let sql = "select tenure.domain_change($1, $2, $3, $4)";
+    let params = [
+        (&name as _, Type::TEXT),
+        (&names as _, Type::TEXT_ARRAY),
+        (&max_retries as _, Type::INT4),
+        (&takeovers_max as _, Type::INT4),
+    ];
+    store.database.write(sql, &params).await?;
+    look::domain(store, name).await?.ok_or_else(|| StoreError::broken("the domain that was just changed is gone"))
+}
+
+pub(super) async fn recover(store: &PostgresStore, max: u32) -> Result<Recovered> {
+    let max = max as i32;
+    let sql = "select expired, failed from tenure.domain_recover($1)";
+    let row = first(store.database.write(sql, &[(&max, Type::INT4)]).await?)?;
+    let count = |column| get::<i32>(&row, column).map(|n| n as u32);
+    Ok(Recovered { expired: count("expired")?, failed: count("failed")? })
+}
+
+fn held(round: &[(usize, Held)]) -> (Vec<&str>, Vec<i64>) {
+    round.iter().map(|(_, held)| (&*held.domain, held.token.0)).unzip()
+}
+
+/// The answers of all rounds, in the order of the questions.
+struct Answers<T>(Vec<Option<T>>);
+
+impl<T> Answers<T> {
+    fn new(count: usize) -> Answers<T> {
+        Answers((0..count).map(|_| None).collect())
+    }
+
+    /// The answers of one round; `ord` counts its questions from one.
+    fn take<Q>(&mut self, round: &[(usize, Q)], rows: &[Row], read: impl Fn(&Q, &Row) -> Result<T>) -> Result<()> {
+        for row in rows {
+            let ord = get::<i64>(row, "ord")? as usize;
+            let (i, question) = round.get(ord - 1).ok_or_else(|| StoreError::broken("an answer to no question"))?;
+            self.0[*i] = Some(read(question, row)?);
+        }
+        Ok(())
+    }
+
+    fn all(self) -> Result<Vec<T>> {
+        let whole: Option<Vec<T>> = self.0.into_iter().collect();
+        whole.ok_or_else(|| StoreError::broken("a batch was not answered whole"))
+    }
+}
+
+/// Splits a batch into rounds in which no domain appears twice.
+fn rounds<Q>(questions: Vec<Q>, domain: impl Fn(&Q) -> Arc<str>) -> Vec<Vec<(usize, Q)>> {
+    let mut seen: HashMap<Arc<str>, usize> = HashMap::with_capacity(questions.len());
+    let mut rounds: Vec<Vec<(usize, Q)>> = Vec::new();
+    for (i, question) in questions.into_iter().enumerate() {
+        let round = seen.entry(domain(&question)).and_modify(|round| *round += 1).or_insert(0);
+        if rounds.len() <= *round {
+            rounds.push(Vec::new());
+        }
+        rounds[*round].push((i, question));
+    }
+    rounds
+}

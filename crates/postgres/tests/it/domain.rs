@@ -1,0 +1,126 @@
+//! Domains on PostgreSQL: the suite, walks, crowds, and what the tables promise.
+
+use crate::support::{Postgres, connect, database};
+use tenure_core::domain::{Acquire, Acquired, Advance, Held, Refused};
+use tenure_postgres::PostgresStore;
+use tenure_store::DomainStore;
+use tenure_store::conformance::domain::{crowds, walks};
+use tokio_postgres::Client;
+
+tenure_store::domain_conformance!(Postgres);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_steps_agree_with_core() {
+    let report = walks::<Postgres>(0..8, 1_300).await;
+    println!("{} operations met {:?}", report.steps, report.met);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i21_what_sixteen_threads_see_can_be_explained_by_one_order() {
+    println!("{:?}", crowds::<Postgres>(0..4, 25).await);
+}
+
+async fn count(hand: &Client, table: &str) -> i64 {
+    hand.query_one(&format!("select count(*) from tenure.{table}"), &[]).await.unwrap().get(0)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d6_offsets_that_end_in_order_leave_one_range_on_the_row() {
+    let database = database().await;
+    let (store, hand) = (PostgresStore::open(database.url()).await.unwrap(), connect(database.url()).await);
+    let mut token = store.domain_acquire(vec![Acquire::new("a", 0)]).await.unwrap()[0].unwrap().token().unwrap();
+    for offset in 1..200 {
+        let advanced = store.domain_advance(vec![Advance::new("a", token).next(offset)]).await.unwrap()[0].unwrap();
+        token = advanced.next.unwrap().1.unwrap().token().unwrap();
+    }
+    store.domain_succeed(vec![Held::new("a", token)]).await.unwrap()[0].unwrap();
+    assert_eq!((count(&hand, "domain_ended").await, count(&hand, "domain_failed").await), (0, 0));
+    let row = hand.query_one("select ended_from, ended_to, ended_top from tenure.domain", &[]).await.unwrap();
+    assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1), row.get::<_, i64>(2)), (0, 199, 199));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d6_holes_that_are_filled_leave_nothing_behind() {
+    let database = database().await;
+    let (store, hand) = (PostgresStore::open(database.url()).await.unwrap(), connect(database.url()).await);
+    for offset in (0..20).map(|n| 2 * n).chain((0..20).rev().map(|n| 2 * n + 1)) {
+        let answers = store.domain_acquire(vec![Acquire::new("a", offset)]).await.unwrap();
+        let held = Held::new("a", answers[0].unwrap().token().unwrap());
+        store.domain_succeed(vec![held]).await.unwrap()[0].unwrap();
+    }
+    assert_eq!(count(&hand, "domain_ended").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l2_another_server_raises_the_tokens_of_every_domain() {
+    let database = database().await;
+    let (store, hand) = (PostgresStore::open(database.url()).await.unwrap(), connect(database.url()).await);
+    let answers = store.domain_acquire(vec![Acquire::new("a", 1)]).await.unwrap();
+    let first = answers[0].unwrap().token().unwrap();
+    // As after a restore that lost what was written since: another timeline.
+    hand.batch_execute("update tenure.epoch set timeline = '000000AA'").await.unwrap();
+    let advanced = store.domain_advance(vec![Advance::new("a", first).next(2)]).await.unwrap()[0].unwrap();
+    let second = advanced.next.unwrap().1.unwrap().token().unwrap();
+    assert_eq!(second.epoch(), first.epoch() + 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c9_batches_in_any_order_never_deadlock() {
+    let database = database().await;
+    let deadlocks = "select deadlocks from pg_stat_database where datname = current_database()";
+    let names: Vec<String> = (0..40).map(|n| format!("d{n}")).collect();
+    let mut crowd = Vec::new();
+    for caller in 0..8_usize {
+        let (url, names) = (database.url().to_owned(), names.clone());
+        crowd.push(tokio::spawn(async move {
+            let store = PostgresStore::open(&url).await.unwrap();
+            for round in 0..15_usize {
+                // Each caller names the domains in an order of its own, some for the first time.
+                let stride = [1, 3, 7, 9, 11, 13, 17, 19][caller];
+                let order = (0..20).map(|n| (caller * 5 + round + n * stride) % names.len());
+                let mut seen: Vec<usize> = order.collect();
+                seen.sort_by_key(|n| (n * 31 + caller * 17) % 41);
+                seen.dedup();
+                let acquires = seen.iter().map(|n| Acquire::new(&*names[*n], round as u64)).collect();
+                let answers = store.domain_acquire(acquires).await.unwrap();
+                let mine = seen.iter().zip(&answers).filter_map(|(n, answer)| match answer {
+                    Ok(Acquired::Acquired { token }) => Some(Held::new(&*names[*n], *token)),
+                    _ => None,
+                });
+                let mine: Vec<Held> = mine.collect();
+                if !mine.is_empty() {
+                    let answers = store.domain_succeed(mine).await.unwrap();
+                    let foul = answers.iter().find(|answer| **answer == Err(Refused::TokenMismatch));
+                    assert_eq!(foul, None, "someone else wrote under our token");
+                }
+            }
+        }));
+    }
+    for caller in crowd {
+        caller.await.unwrap();
+    }
+    let hand = connect(database.url()).await;
+    assert_eq!(hand.query_one(deadlocks, &[]).await.unwrap().get::<_, i64>(0), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn q11_the_view_speaks_the_words_of_the_document() {
+    let database = database().await;
+    let (store, hand) = (PostgresStore::open(database.url()).await.unwrap(), connect(database.url()).await);
+    let acquires =
+        vec![Acquire::new("busy", 7).holder("bob").lease_ms(1_000), Acquire::new("busy", 8), Acquire::new("idle", 1)];
+    let answers = store.domain_acquire(acquires).await.unwrap();
+    let held = Held::new("idle", answers[2].unwrap().token().unwrap());
+    store.domain_succeed(vec![held]).await.unwrap()[0].unwrap();
+    let view = "select domain_id, current_offset, token, acquired_at_millis, retry_count, holder, backlog_length
+                  from tenure.work_leases order by domain_id";
+    let rows = hand.query(view, &[]).await.unwrap();
+    type Seen<'a> = (&'a str, Option<i64>, Option<&'a str>, bool, Option<i32>, Option<&'a str>, i64);
+    let seen = |row: usize| -> Seen<'_> {
+        let row = &rows[row];
+        let acquired: Option<i64> = row.get(3);
+        (row.get(0), row.get(1), row.get(2), acquired.is_some(), row.get(4), row.get(5), row.get(6))
+    };
+    assert_eq!(seen(0), ("busy", Some(7), Some("1"), true, Some(0), Some("bob"), 1));
+    assert_eq!(seen(1), ("idle", None, None, false, None, None, 0));
+}

@@ -1,0 +1,11 @@
+-- domain/list_blocked.sql: domains where offsets wait and no live lease works on the one before them, by name.
+-- In     1 only names after this, 2 how many at most, 3 now
+-- Reply  as domain/show.sql
+-- Index  domain_backlogged, domain_waiting's key
+SELECT d.name, d.created_at, d.max_retries, d.takeovers_max, d.current_offset, d.holder, d.acquired_at, d.retry_count,
+       d.takeovers, d.lease_ms, d.expires_at, d.backlog_len,
+       (SELECT w.waiting_offset FROM domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS head,
+       (SELECT w.since FROM domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS since
+FROM domain d
+WHERE d.name > ?1 AND d.backlog_len > 0 AND (d.current_offset IS NULL OR d.expires_at <= ?3)
+ORDER BY d.name LIMIT ?2

@@ -1,0 +1,125 @@
+//! Looking: one domain, pages of them, what happened. Nothing is written.
+
+use crate::fault::Done;
+use crate::inbox::Step;
+use crate::sql;
+use rusqlite::types::{FromSqlError, Type};
+use rusqlite::{OptionalExtension, Row};
+use tenure_core::domain::{DomainInfo, Event, LeaseInfo, Refused, Settings, State, Verb, What, in_order};
+use tenure_core::queue::Page;
+use tenure_core::{Time, Token};
+
+/// One domain, if it was ever used.
+pub(super) fn domain(step: &Step<'_>, name: &str) -> Done<Option<DomainInfo>> {
+    let mut show = step.conn.prepare_cached(sql::DOMAIN_SHOW)?;
+    Ok(show.query_row([name], |row| info(row, step.now)).optional()?)
+}
+
+/// Domains by name.
+pub(super) fn domains(
+    step: &Step<'_>,
+    after: Option<&str>,
+    state: Option<State>,
+    limit: u32,
+) -> Done<Page<DomainInfo>> {
+    // No name is empty, so every name comes after it. One more than asked for tells whether there are more.
+    let (after, ask) = (after.unwrap_or(""), limit + 1);
+    let read = |row: &Row<'_>| info(row, step.now);
+    let (conn, now) = (step.conn, step.now.0);
+    let mut items: Vec<DomainInfo> = match state {
+        None => conn.prepare_cached(sql::DOMAIN_LIST)?.query_map((after, ask), read)?.collect::<Result<_, _>>()?,
+        Some(State::Blocked) => conn
+            .prepare_cached(sql::DOMAIN_LIST_BLOCKED)?
+            .query_map((after, ask, now), read)?
+            .collect::<Result<_, _>>()?,
+        Some(State::Expired) => conn
+            .prepare_cached(sql::DOMAIN_LIST_EXPIRED)?
+            .query_map((after, ask, now), read)?
+            .collect::<Result<_, _>>()?,
+    };
+    let more = items.len() > limit as usize;
+    items.truncate(limit as usize);
+    Ok(Page { items, more })
+}
+
+/// The events of a domain, oldest first.
+pub(super) fn events(step: &Step<'_>, name: &str) -> Done<Vec<Event>> {
+    let mut events = step.conn.prepare_cached(sql::DOMAIN_EVENTS)?;
+    let events = events.query_map([name], |row| {
+        Ok(Event {
+            at: time(row, 0)?,
+            what: word(row, 1, What::parse)?,
+            offset: row.get(2)?,
+            token: token_opt(row, 3)?,
+            holder: row.get::<_, Option<String>>(4)?.map(Into::into),
+            nth: row.get(5)?,
+            verb: None,
+            refused: None,
+            count: 1,
+        })
+    })?;
+    let mut all = events.collect::<rusqlite::Result<Vec<Event>>>()?;
+    let mut refusals = step.conn.prepare_cached(sql::DOMAIN_REFUSALS)?;
+    let refusals = refusals.query_map([name], |row| {
+        Ok(Event {
+            at: time(row, 0)?,
+            what: What::Refused,
+            offset: None,
+            token: token_opt(row, 2)?,
+            holder: None,
+            nth: None,
+            verb: Some(word(row, 1, Verb::parse)?),
+            refused: Some(word(row, 3, Refused::code_of)?),
+            count: row.get(4)?,
+        })
+    })?;
+    all.extend(refusals.collect::<rusqlite::Result<Vec<Event>>>()?);
+    Ok(in_order(all))
+}
+
+/// A row of `domain/show.sql`.
+fn info(row: &Row<'_>, now: Time) -> rusqlite::Result<DomainInfo> {
+    let lease_expires_at = time_opt(row, 10)?;
+    let lease = match row.get::<_, Option<u64>>(4)? {
+        None => None,
+        Some(offset) => Some(LeaseInfo {
+            offset,
+            holder: row.get::<_, Option<String>>(5)?.map(Into::into),
+            acquired_at: time(row, 6)?,
+            retry_count: row.get(7)?,
+            takeovers: row.get(8)?,
+            lease_ms: row.get(9)?,
+            lease_expires_at,
+            expired: lease_expires_at.is_some_and(|at| !tenure_core::lease::live(at, now)),
+        }),
+    };
+    Ok(DomainInfo {
+        name: row.get::<_, String>(0)?.into(),
+        created_at: time(row, 1)?,
+        settings: Settings { max_retries: row.get(2)?, takeovers_max: row.get(3)? },
+        lease,
+        backlog_len: row.get(11)?,
+        backlog_head: row.get(12)?,
+        backlog_oldest_at: time_opt(row, 13)?,
+    })
+}
+
+fn time(row: &Row<'_>, at: usize) -> rusqlite::Result<Time> {
+    row.get(at).map(Time)
+}
+
+fn time_opt(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Time>> {
+    Ok(row.get::<_, Option<i64>>(at)?.map(Time))
+}
+
+fn token_opt(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Token>> {
+    Ok(row.get::<_, Option<i64>>(at)?.map(Token))
+}
+
+/// A word of one of core's lists.
+fn word<T>(row: &Row<'_>, at: usize, parse: fn(&str) -> Option<T>) -> rusqlite::Result<T> {
+    parse(row.get_ref(at)?.as_str()?).ok_or_else(|| {
+        let why = FromSqlError::Other("the word is not known".into());
+        rusqlite::Error::FromSqlConversionFailure(at, Type::Text, Box::new(why))
+    })
+}

@@ -1,0 +1,114 @@
+//! The verbs of domains. Each is one step inside a transaction that was begun before: the row is read, [core's
+//! rules](tenure_core::domain::rules) decide, asking the tables for what is not on it, and what changed is written.
+
+mod books;
+mod look;
+mod row;
+mod store;
+
+use crate::fault::Done;
+use crate::inbox::Step;
+use crate::savepoint::apart;
+use crate::sql;
+use row::Row;
+use std::convert::Infallible;
+use tenure_core::domain::rules::{self, Asker};
+use tenure_core::domain::{
+    Acquire, Acquired, Advance, Advanced, Answer, Beaten, Change, DomainInfo, Failed, Held, Recovered, Refused, Skip,
+    Skipped, Succeeded,
+};
+
+fn epoch(step: &Step<'_>) -> Done<u16> {
+    Ok(step.conn.prepare_cached(sql::EPOCH)?.query_row([], |row| row.get(0))?)
+}
+
+fn acquire(step: &Step<'_>, acquires: &[Acquire]) -> Done<Vec<Answer<Acquired>>> {
+    let epoch = epoch(step)?;
+    let one = |it: &Acquire| {
+        let asker = Asker { holder: it.holder.as_ref(), lease_ms: it.lease_ms, epoch };
+        Row::made(step, &it.domain)?
+            .with(step, |record, books| rules::acquire(record, books, it.offset, asker, step.now))
+    };
+    acquires.iter().map(one).collect()
+}
+
+fn succeed(step: &Step<'_>, writes: &[Held]) -> Done<Vec<Answer<Succeeded>>> {
+    writes
+        .iter()
+        .map(|held| {
+            let Some(row) = Row::find(step, &held.domain)? else { return Ok(Err(Refused::LeaseNotFound)) };
+            row.with(step, |record, books| rules::succeed(record, books, held.token, step.now))
+        })
+        .collect()
+}
+
+fn fail(step: &Step<'_>, writes: &[Held]) -> Done<Vec<Answer<Failed>>> {
+    writes
+        .iter()
+        .map(|held| {
+            let Some(row) = Row::find(step, &held.domain)? else { return Ok(Err(Refused::LeaseNotFound)) };
+            row.with(step, |record, books| rules::fail(record, books, held.token, step.now))
+        })
+        .collect()
+}
+
+fn heartbeat(step: &Step<'_>, beats: &[Held]) -> Done<Vec<Answer<Beaten>>> {
+    beats
+        .iter()
+        .map(|held| {
+            let Some(row) = Row::find(step, &held.domain)? else { return Ok(Err(Refused::LeaseNotFound)) };
+            row.with(step, |record, books| rules::heartbeat(record, books, held.token, step.now))
+        })
+        .collect()
+}
+
+fn advance(step: &Step<'_>, advances: &[Advance]) -> Done<Vec<Answer<Advanced>>> {
+    let epoch = epoch(step)?;
+    advances
+        .iter()
+        .map(|it| {
+            let Some(row) = Row::find(step, &it.domain)? else { return Ok(Err(Refused::LeaseNotFound)) };
+            let asker = Asker { holder: it.holder.as_ref(), lease_ms: it.lease_ms, epoch };
+            row.with(step, |record, books| rules::advance(record, books, it.token, it.next, asker, step.now))
+        })
+        .collect()
+}
+
+fn skip(step: &Step<'_>, skips: &[Skip]) -> Done<Vec<Skipped>> {
+    let one = |it: &Skip| {
+        Row::made(step, &it.domain)?.with(step, |record, books| rules::skip(record, books, it.offset, step.now))
+    };
+    skips.iter().map(one).collect()
+}
+
+fn change(step: &Step<'_>, name: &str, change: &Change) -> Done<DomainInfo> {
+    Row::made(step, name)?.with(step, |record, _| {
+        record.settings = record.settings.changed(change);
+        Ok(())
+    })?;
+    look::domain(step, name)?.ok_or_else(|| crate::Fault::broken(format!("the domain {name} is gone after a change")))
+}
+
+/// Tells leases that ran out (L7). One that cannot be told is left to its next acquire, and never stops the others.
+fn recover(step: &Step<'_>, max: u32) -> Done<Recovered> {
+    let mut due = step.conn.prepare_cached(sql::DOMAIN_EXPIRED)?;
+    let due = due.query_map((step.now.0, max), |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+    let mut recovered = Recovered::default();
+    for name in due {
+        let told = apart(step.conn, || {
+            let Some(row) = Row::find(step, &name)? else { return Ok(Ok(false)) };
+            row.with(step, |record, books| rules::expire(record, books, step.now)).map(Ok::<bool, Infallible>)
+        });
+        match told {
+            Ok(Ok(failed)) => {
+                recovered.expired += 1;
+                recovered.failed += u32::from(failed);
+            }
+            Ok(Err(never)) => match never {},
+            // Some faults end the transaction, and with it everything before.
+            Err(fault) if step.conn.is_autocommit() => return Err(fault),
+            Err(fault) => tracing::warn!(domain = name, ?fault, "an expired lease could not be told"),
+        }
+    }
+    Ok(recovered)
+}

@@ -1,0 +1,126 @@
+//! One row of `domain`: read whole, handed to the rules, written back if they changed it.
+
+use super::books::Tables;
+use crate::fault::{Done, Fault};
+use crate::inbox::Step;
+use crate::sql;
+use rusqlite::{OptionalExtension, params};
+use tenure_core::domain::{Expiry, Lease, Record, Settings};
+use tenure_core::{Time, Token};
+
+/// A domain: what the rules call its record, and what the row knows about its books.
+pub(super) struct Row {
+    id: i64,
+    record: Record,
+    counts: Counts,
+}
+
+/// What the row keeps of the books, so that most calls need no other table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    /// The range of ended offsets that grew last.
+    pub(super) ended: Option<(u64, u64)>,
+    /// How many other ranges there are.
+    pub(super) ended_others: u64,
+    pub(super) any_failed: bool,
+    pub(super) backlog_len: u64,
+    pub(super) waiting_seq: u64,
+    pub(super) event_seq: u64,
+}
+
+impl Row {
+    /// The domain `name`, if it was ever used.
+    pub(super) fn find(step: &Step<'_>, name: &str) -> Done<Option<Row>> {
+        Ok(step.conn.prepare_cached(sql::DOMAIN_FIND)?.query_row([name], read).optional()?)
+    }
+
+    /// The domain `name`, made if it was not.
+    pub(super) fn made(step: &Step<'_>, name: &str) -> Done<Row> {
+        if let Some(row) = Row::find(step, name)? {
+            return Ok(row);
+        }
+        let id = step.conn.prepare_cached(sql::DOMAIN_MAKE)?.query_row((name, step.now.0), |row| row.get(0))?;
+        Ok(Row { id, record: Record::new(step.now), counts: Counts::default() })
+    }
+
+    /// Does `verb`, and writes what it changed.
+    pub(super) fn with<T>(
+        mut self,
+        step: &Step<'_>,
+        verb: impl FnOnce(&mut Record, &mut Tables<'_>) -> Done<T>,
+    ) -> Done<T> {
+        let was = (self.record.clone(), self.counts);
+        let mut tables = Tables { conn: step.conn, id: self.id, counts: self.counts };
+        let answer = verb(&mut self.record, &mut tables)?;
+        self.counts = tables.counts;
+        if (&self.record, self.counts) != (&was.0, was.1) {
+            self.save(step)?;
+        }
+        Ok(answer)
+    }
+
+    fn save(&self, step: &Step<'_>) -> Done<()> {
+        let Row { id, record, counts } = self;
+        let lease = record.lease.as_ref();
+        let expiry = lease.and_then(|lease| lease.expiry);
+        let saved = step.conn.prepare_cached(sql::DOMAIN_SAVE)?.execute(params![
+            id,
+            record.settings.max_retries,
+            record.settings.takeovers_max,
+            record.last_token.0,
+            lease.map(|lease| lease.offset),
+            lease.map(|lease| lease.acquired_at.0),
+            lease.map_or(0, |lease| lease.retry_count),
+            lease.map_or(0, |lease| lease.takeovers),
+            lease.and_then(|lease| lease.holder.as_deref()),
+            expiry.map(|expiry| expiry.lease_ms),
+            expiry.map(|expiry| expiry.at.0),
+            expiry.is_some_and(|expiry| expiry.told),
+            counts.ended.map(|(from, _)| from),
+            counts.ended.map(|(_, to)| to),
+            counts.ended_others,
+            counts.any_failed,
+            counts.backlog_len,
+            counts.waiting_seq,
+            counts.event_seq,
+        ])?;
+        if saved == 1 { Ok(()) } else { Err(Fault::broken("a domain was gone before it could be saved")) }
+    }
+}
+
+/// A row of `domain/find.sql`.
+fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+    let last_token = Token(row.get(4)?);
+    let expiry = row.get::<_, Option<u64>>(10)?.zip(row.get(11)?);
+    let told = row.get(12)?;
+    let expiry = expiry.map(|(lease_ms, at)| Expiry { lease_ms, at: Time(at), told });
+    let lease = match row.get::<_, Option<u64>>(5)? {
+        None => None,
+        Some(offset) => Some(Lease {
+            offset,
+            token: last_token,
+            acquired_at: Time(row.get(6)?),
+            retry_count: row.get(7)?,
+            takeovers: row.get(8)?,
+            holder: row.get::<_, Option<String>>(9)?.map(Into::into),
+            expiry,
+        }),
+    };
+    Ok(Row {
+        id: row.get(0)?,
+        record: Record {
+            lease,
+            last_token,
+            settings: Settings { max_retries: row.get(2)?, takeovers_max: row.get(3)? },
+            created_at: Time(row.get(1)?),
+        },
+        counts: Counts {
+            ended: row.get::<_, Option<u64>>(13)?.zip(row.get(14)?),
+            ended_others: row.get(15)?,
+            any_failed: row.get(16)?,
+            backlog_len: row.get(17)?,
+            waiting_seq: row.get(18)?,
+            event_seq: row.get(19)?,
+        },
+    })
+}

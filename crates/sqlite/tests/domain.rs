@@ -1,0 +1,119 @@
+//! Domains in one SQLite file: the suite, walks, crowds over two handles, and what the tables promise.
+
+use async_trait::async_trait;
+use rusqlite::Connection;
+use std::sync::Arc;
+use tempfile::TempDir;
+use tenure_core::Time;
+use tenure_core::domain::{Acquire, Advance, Change, Held};
+use tenure_sqlite::{SqliteOptions, SqliteStore, Synchronous, rusqlite};
+use tenure_store::conformance::Harness;
+use tenure_store::conformance::domain::{crowds, walks};
+use tenure_store::{Clock, DomainStore, Store};
+
+/// A file of its own for each test, without waiting for the disk: asked is what is answered, not what survives.
+struct File {
+    store: Arc<SqliteStore>,
+    clock: Clock,
+    dir: TempDir,
+}
+
+async fn handle(dir: &TempDir, clock: &Clock) -> Arc<SqliteStore> {
+    let url = format!("sqlite:{}", dir.path().join("tenure.db").display());
+    let options = SqliteOptions::new().clock(clock.clone()).synchronous(Synchronous::Off);
+    Arc::new(SqliteStore::open_with(&url, options).await.unwrap())
+}
+
+impl File {
+    fn raw(&self) -> Connection {
+        Connection::open(self.dir.path().join("tenure.db")).unwrap()
+    }
+
+    fn count(&self, table: &str) -> i64 {
+        self.raw().query_row(&["SELECT count(*) FROM ", table].concat(), [], |row| row.get(0)).unwrap()
+    }
+}
+
+#[async_trait]
+impl Harness for File {
+    async fn open(start: Time) -> File {
+        let (dir, clock) = (tempfile::tempdir().unwrap(), Clock::manual(start));
+        File { store: handle(&dir, &clock).await, clock, dir }
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        self.store.clone()
+    }
+
+    async fn set_clock(&self, now: Time) {
+        self.clock.set(now);
+    }
+
+    async fn another(&self) -> Arc<dyn Store> {
+        handle(&self.dir, &self.clock).await
+    }
+}
+
+tenure_store::domain_conformance!(File);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_thousand_steps_agree_with_core() {
+    let report = walks::<File>(0..14, 1_500).await;
+    println!("{} operations met {:?}", report.steps, report.met);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i21_what_sixteen_threads_see_can_be_explained_by_one_order() {
+    println!("{:?}", crowds::<File>(0..4, 30).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d6_offsets_that_end_in_order_leave_one_range_on_the_row() {
+    let file = File::open(Time(0)).await;
+    file.store.domain_change("a", Change { max_retries: Some(Some(0)), ..Change::default() }).await.unwrap();
+    let answers = file.store.domain_acquire(vec![Acquire::new("a", 0)]).await.unwrap();
+    let mut token = answers[0].unwrap().token().unwrap();
+    for offset in 1..500 {
+        let advances = vec![Advance::new("a", token).next(offset)];
+        let advanced = file.store.domain_advance(advances).await.unwrap()[0].unwrap();
+        token = advanced.next.unwrap().1.unwrap().token().unwrap();
+    }
+    assert_eq!((file.count("domain_ended"), file.count("domain_failed")), (0, 0));
+    file.store.domain_fail(vec![Held::new("a", token)]).await.unwrap()[0].unwrap();
+    assert_eq!((file.count("domain_ended"), file.count("domain_failed")), (0, 1));
+    let row = "SELECT ended_from, ended_to FROM domain";
+    let range = file.raw().query_row(row, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
+    assert_eq!(range.unwrap(), (0, 499));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d6_holes_that_are_filled_leave_nothing_behind() {
+    let file = File::open(Time(0)).await;
+    for offset in (0..20).map(|n| 2 * n).chain((0..20).rev().map(|n| 2 * n + 1)) {
+        let answers = file.store.domain_acquire(vec![Acquire::new("a", offset)]).await.unwrap();
+        let token = answers[0].unwrap().token().unwrap();
+        file.store.domain_succeed(vec![Held::new("a", token)]).await.unwrap()[0].unwrap();
+    }
+    assert_eq!(file.count("domain_ended"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn q11_the_view_speaks_the_words_of_the_document() {
+    let file = File::open(Time(5_000_000)).await;
+    let acquires =
+        vec![Acquire::new("busy", 7).holder("bob").lease_ms(1_000), Acquire::new("busy", 8), Acquire::new("idle", 1)];
+    let answers = file.store.domain_acquire(acquires).await.unwrap();
+    let idle = answers[2].unwrap().token().unwrap();
+    file.store.domain_succeed(vec![Held::new("idle", idle)]).await.unwrap()[0].unwrap();
+    let raw = file.raw();
+    let sql = "SELECT domain_id, current_offset, token, acquired_at_millis, retry_count, holder, backlog_length
+               FROM work_leases ORDER BY domain_id";
+    let mut view = raw.prepare(sql).unwrap();
+    type Seen = (String, Option<i64>, Option<String>, Option<i64>, Option<i64>, Option<String>, i64);
+    let rows = view.query_map([], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
+    });
+    let rows: Vec<Seen> = rows.unwrap().map(Result::unwrap).collect();
+    let busy = ("busy".into(), Some(7), Some("1".into()), Some(5_000), Some(0), Some("bob".into()), 1);
+    assert_eq!(rows, [busy, ("idle".into(), None, None, None, None, None, 0)]);
+}
