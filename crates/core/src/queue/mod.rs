@@ -30,3 +30,5 @@ pub use request::{
     NewJob, Page, Pruned, QueueInfo, Recovered, Retry, Start, Verb,
 };
 pub use settings::{Change, LaneOnFailure, RETENTION_MS_DEFAULT, Rate, Settings, check_running};
+
+pub(crate) use job::words;
