@@ -11,6 +11,7 @@ mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
+mod sync;
 mod wake;
 
 use async_trait::async_trait;
@@ -22,6 +23,7 @@ use tenure_core::{LostReason, Time};
 
 pub use clock::Clock;
 pub use error::{Outcome, StoreError};
+pub use sync::{OrRefused, SyncStore};
 pub use wake::{Listener, Signals};
 
 /// The answer of a store: [`StoreError`] is the world's fault, never the caller's.
@@ -30,11 +32,11 @@ pub type Result<T> = std::result::Result<T, StoreError>;
 /// A write to leased work, answered on its own: refused with the reason the lease is lost (L3).
 pub type Fenced<T> = std::result::Result<T, LostReason>;
 
-/// A backend: the queue's verbs, its lists, and the upkeep that keeps it moving.
+/// A backend: the verbs of each face, their lists, and the upkeep that keeps it moving.
 #[async_trait]
-pub trait Store: QueueStore + Upkeep {}
+pub trait Store: QueueStore + SyncStore + Upkeep {}
 
-impl<S: QueueStore + Upkeep> Store for S {}
+impl<S: QueueStore + SyncStore + Upkeep> Store for S {}
 
 /// The work queue.
 #[async_trait]

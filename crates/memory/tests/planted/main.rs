@@ -3,6 +3,7 @@
 
 mod disguise;
 mod store;
+mod sync;
 mod wrong;
 
 use async_trait::async_trait;

@@ -227,13 +227,13 @@ fn describe(step: &Step) -> String {
     format!("{:?}{handle}", step.op)
 }
 
-fn from_env(name: &str) -> Option<u64> {
+pub(super) fn from_env(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name} must be a number, not {text:?}")))
 }
 
 /// The command that runs this test and no other, as far as its process can tell.
-fn this_test() -> String {
+pub(super) fn this_test() -> String {
     let package = std::env::var("CARGO_PKG_NAME").map_or(String::new(), |package| format!(" -p {package}"));
     let thread = std::thread::current();
     let test = thread.name().filter(|name| *name != "main" && !name.starts_with("tokio")).unwrap_or("walk").to_owned();
