@@ -35,6 +35,8 @@
 //! # });
 //! ```
 
+pub use crate::sync::in_transaction::{chunk_held, complete_chunk};
+
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::savepoint::apart;
@@ -139,7 +141,10 @@ fn finish(tx: &Transaction<'_>, job: JobId, owner: &str, token: Token, act: Act)
 }
 
 /// Does `work` under the write lock, at an instant read after it was taken; undone if it fails.
-fn whole<T>(tx: &Transaction<'_>, work: impl FnOnce(&Step<'_>) -> Done<Result<T, Error>>) -> Result<T, Error> {
+pub(crate) fn whole<T>(
+    tx: &Transaction<'_>,
+    work: impl FnOnce(&Step<'_>) -> Done<Result<T, Error>>,
+) -> Result<T, Error> {
     let done = apart(tx, || {
         migrate::check(tx)?;
         tx.prepare_cached(sql::LOCK)?.execute([])?;

@@ -9,7 +9,8 @@ use rusqlite::Connection;
 use tenure_core::Time;
 
 /// Name and text of each step, in order; its number is its place, from 1. Never edited once released.
-const MIGRATIONS: &[(&str, &str)] = &[("queue", include_str!("../migrations/0001_queue.sql"))];
+const MIGRATIONS: &[(&str, &str)] =
+    &[("queue", include_str!("../migrations/0001_queue.sql")), ("sync", include_str!("../migrations/0004_sync.sql"))];
 
 /// The last step this program knows.
 const KNOWN: i64 = MIGRATIONS.len() as i64;

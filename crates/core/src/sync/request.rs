@@ -507,6 +507,8 @@ pub struct SyncsPruned {
     pub syncs: u32,
     /// Chunks that no later pass took over.
     pub chunks: u32,
+    /// Events of those syncs.
+    pub events: u32,
     /// Receipts past their hour.
     pub receipts: u32,
 }

@@ -25,8 +25,9 @@ async fn c18_eight_openings_of_an_empty_database_make_one_schema() {
         opening.await.unwrap().unwrap();
     }
     let hand = connect(database.url()).await;
-    let applied: i64 = hand.query_one("select count(*) from tenure.migration", &[]).await.unwrap().get(0);
-    assert_eq!(applied, 1);
+    let each_once: bool =
+        hand.query_one("select count(*) = max(version) from tenure.migration", &[]).await.unwrap().get(0);
+    assert!(each_once);
 }
 
 #[tokio::test(flavor = "multi_thread")]

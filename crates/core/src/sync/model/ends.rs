@@ -187,7 +187,11 @@ impl Syncs {
                 self.chunks.remove(&key);
                 pruned.chunks += 1;
             }
-            if chunks.len() <= left {
+            let events = self.events.entry(id).or_default();
+            let told = events.len().min(max - pruned.events as usize);
+            events.drain(..told);
+            pruned.events += told as u32;
+            if chunks.len() <= left && events.is_empty() {
                 self.syncs.remove(&id);
                 self.events.remove(&id);
                 pruned.syncs += 1;

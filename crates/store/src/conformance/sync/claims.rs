@@ -1,4 +1,6 @@
 //! Claims: of syncs by priority and age, of chunks in the order of the plan or by name.
+// Each name is the claim.
+#![allow(missing_docs)]
 
 use super::SyncHarness;
 use super::tools::{World, fail, plan};

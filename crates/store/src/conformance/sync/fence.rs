@@ -1,4 +1,6 @@
 //! Fenced writes: who may, who is told what, and what two matrices never do to each other.
+// Each name is the claim.
+#![allow(missing_docs)]
 
 use super::SyncHarness;
 use super::tools::{World, already, every_act, fail, lost, now, rows};

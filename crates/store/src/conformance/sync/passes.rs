@@ -1,4 +1,6 @@
 //! Passes: when a sync is complete, what a crash costs, and what the next pass keeps.
+// Each name is the claim.
+#![allow(missing_docs)]
 
 use super::SyncHarness;
 use super::tools::{World, fail, now, plan, rows};

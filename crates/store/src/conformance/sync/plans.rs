@@ -1,4 +1,6 @@
 //! Planning: passes, their chunks, and the one unfinished sync of a matrix.
+// Each name is the claim.
+#![allow(missing_docs)]
 
 use super::SyncHarness;
 use super::tools::{World, plan};

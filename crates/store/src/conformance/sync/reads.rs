@@ -1,4 +1,6 @@
 //! Reading: states as of one instant, pages, progress, events.
+// Each name is the claim.
+#![allow(missing_docs)]
 
 use super::SyncHarness;
 use super::tools::{World, fail, plan, rows};

@@ -1,4 +1,6 @@
 //! Leases that run out: visible until claimed, told once, counted; and what is no longer kept.
+// Each name is the claim.
+#![allow(missing_docs)]
 
 use super::SyncHarness;
 use super::tools::{World, fail, lost, now, plan, rows};

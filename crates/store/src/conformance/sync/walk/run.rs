@@ -315,11 +315,12 @@ impl<H: SyncHarness> Runner<H> {
         let plus = |a: SyncsPruned, b: SyncsPruned| SyncsPruned {
             syncs: a.syncs + b.syncs,
             chunks: a.chunks + b.chunks,
+            events: a.events + b.events,
             receipts: a.receipts + b.receipts,
         };
         for _ in 0..10_000 {
             let step = store.prune_syncs(max).await.map_err(unwell)?;
-            if step.syncs.max(step.chunks).max(step.receipts) > max {
+            if step.syncs.max(step.chunks).max(step.events).max(step.receipts) > max {
                 return Err(format!("prune: more than {max} of a kind: {step:?}"));
             }
             theirs = plus(theirs, step);
