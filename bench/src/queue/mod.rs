@@ -11,14 +11,14 @@
 mod drain;
 mod enqueue;
 mod heartbeat;
-mod machine;
+pub(crate) mod machine;
 mod million;
 mod peer;
 mod pickup;
 mod place;
-mod server;
+pub(crate) mod server;
 mod settings;
-mod table;
+pub(crate) mod table;
 
 pub(crate) use settings::USAGE;
 

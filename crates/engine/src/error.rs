@@ -20,6 +20,9 @@ pub enum Error {
     /// An operator action does not fit the job. Nothing was changed.
     #[error("{sentence}", sentence = .0.sentence())]
     Refused(Refusal),
+    /// It does not fit what is on record of a sync. Nothing was changed.
+    #[error(transparent)]
+    Sync(tenure_core::sync::Refused),
     /// The store did not answer.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -34,6 +37,7 @@ impl Error {
             Error::LeaseLost(_) => "lease_lost",
             Error::Conflict(_) => "dedup_conflict",
             Error::Refused(refusal) => refusal.as_str(),
+            Error::Sync(refused) => refused.code(),
             Error::Store(error) => error.code(),
         }
     }

@@ -16,11 +16,13 @@ mod listen;
 mod migrate;
 mod pool;
 mod queue;
+mod sync;
 mod transaction;
 mod upkeep;
 mod value;
 
 pub use address::PostgresOptions;
+pub use sync::{chunk_held_in, complete_chunk_in};
 pub use transaction::{TransactionError, enqueue_in, finish_in, held_in};
 
 use cursor::Cursors;
@@ -33,6 +35,7 @@ use tenure_store::{Result, Signals};
 pub struct PostgresStore {
     database: Arc<Database>,
     cursors: Cursors,
+    chunk_cursors: sync::ChunkCursors,
     signals: Signals,
     listening: listen::Listening,
 }
@@ -50,7 +53,13 @@ impl PostgresStore {
         upkeep::check_epoch(&database).await?;
         let signals = Signals::default();
         let listening = listen::start(&options, signals.clone());
-        Ok(PostgresStore { database, cursors: Cursors::default(), signals, listening })
+        Ok(PostgresStore {
+            database,
+            cursors: Cursors::default(),
+            chunk_cursors: Default::default(),
+            signals,
+            listening,
+        })
     }
 
     /// Brings the schema of the store at `url` to the version this crate knows. Returns the version it has now.

@@ -9,7 +9,10 @@ use crate::value::get;
 use tenure_store::{Result, StoreError};
 use tokio_postgres::types::Type;
 
-const MIGRATIONS: &[(&str, &str)] = &[("0001_queue", include_str!("../migrations/0001_queue.sql"))];
+const MIGRATIONS: &[(&str, &str)] = &[
+    ("0001_queue", include_str!("../migrations/0001_queue.sql")),
+    ("0004_sync", include_str!("../migrations/0004_sync.sql")),
+];
 
 /// In an order in which each finds what it names.
 const FUNCTIONS: &[&str] = &[
@@ -32,6 +35,12 @@ const FUNCTIONS: &[&str] = &[
     include_str!("../functions/queue/change.sql"),
     include_str!("../functions/queue/json.sql"),
     include_str!("../functions/queue/sql.sql"),
+    include_str!("../functions/sync/common.sql"),
+    include_str!("../functions/sync/plan.sql"),
+    include_str!("../functions/sync/ends.sql"),
+    include_str!("../functions/sync/claim.sql"),
+    include_str!("../functions/sync/finish.sql"),
+    include_str!("../functions/sync/sql.sql"),
 ];
 
 /// The version this crate knows.

@@ -130,7 +130,7 @@ pub async fn held_in(
     transaction.query_typed(&sql, &params).await.map(drop).map_err(met)
 }
 
-fn localized(schema: &str, sql: &str) -> String {
+pub(crate) fn localized(schema: &str, sql: &str) -> String {
     sql.replace("tenure.", &format!("{schema}."))
 }
 
@@ -152,7 +152,7 @@ fn options(job: &NewJob) -> serde_json::Value {
     })
 }
 
-fn met(error: tokio_postgres::Error) -> TransactionError {
+pub(crate) fn met(error: tokio_postgres::Error) -> TransactionError {
     if let Some(conflict) = crate::error::conflict(&error) {
         return TransactionError::Conflict(conflict);
     }

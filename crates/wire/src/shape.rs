@@ -2,6 +2,8 @@
 //!
 //! Only fields that work are here; any other is refused by name.
 
+pub mod sync;
+
 use serde_json::Value;
 use tenure::bounds;
 use utoipa::openapi::schema::{
@@ -350,6 +352,16 @@ pub static ALL: &[&Shape] = &[
     &RATE,
     &QUEUE_CHANGE,
     &LIMITS_CHANGE,
+    &sync::CHUNK,
+    &sync::PLAN,
+    &sync::ADD,
+    &sync::CLAIM,
+    &sync::CLAIM_CHUNK,
+    &sync::HOLDER,
+    &sync::FAIL,
+    &sync::COMPLETE_CHUNK,
+    &sync::FAIL_CHUNK,
+    &sync::CANCEL,
 ];
 
 impl Shape {

@@ -4,6 +4,7 @@
 
 mod operate;
 mod queue;
+pub mod sync;
 
 pub use operate::{Bulk, Cancelled, Explanation, Retried, Why};
 pub use queue::{Counts, Limits, Queue, Queues, Rate};
