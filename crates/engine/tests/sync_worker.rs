@@ -112,8 +112,8 @@ async fn l3_a_long_handler_keeps_its_lease_by_heartbeats() {
     let beaten = tenure.clone();
     let info = tenure
         .sync_worker(sync, "w")
-        .lease_ms(500)
-        .chunk_lease_ms(200)
+        .lease_ms(5_000)
+        .chunk_lease_ms(2_000)
         .run(move |chunk| {
             let tenure = beaten.clone();
             async move {
@@ -121,7 +121,7 @@ async fn l3_a_long_handler_keeps_its_lease_by_heartbeats() {
                 loop {
                     let seen = tenure.chunk(chunk.sync, &chunk.chunk_hash).await.map_err(|error| error.to_string())?;
                     let beats = seen.and_then(|chunk| chunk.standing.lock).map_or(0, |lock| lock.pulse.beats);
-                    if beats >= 5 {
+                    if beats >= 4 {
                         return Ok::<u64, String>(1);
                     }
                     tokio::task::yield_now().await;

@@ -169,7 +169,7 @@ impl SyncWorker {
         loop {
             let sent_at = Instant::now();
             let claim = ChunkClaim::new(self.sync, &self.owner).lease_ms(self.chunk_lease_ms);
-            match insist(async || self.tenure.claim_chunk(claim.clone()).await).await? {
+            match insist(|| self.tenure.claim_chunk(claim.clone())).await? {
                 Ok(chunk) => self.one(chunk, sent_at, &*handler).await?,
                 Err(idle) => match idle.reason {
                     IdleReason::Held => {
@@ -213,7 +213,7 @@ impl SyncWorker {
             _ = kept.join_next() => return Ok(()),
         };
         let ending = Ending { unit, owner: self.owner.clone(), token, act };
-        match insist(async || self.tenure.finish_sync(ending.clone()).await).await {
+        match insist(|| self.tenure.finish_sync(ending.clone())).await {
             Ok(_) | Err(Error::LeaseLost(_)) => Ok(()),
             Err(error) => Err(error),
         }
@@ -244,7 +244,7 @@ impl SyncWorker {
     /// Ends the sync if everything is done; how it ended. `None`: there is more to do.
     async fn close(&self) -> Result<Option<SyncInfo>> {
         loop {
-            let info = insist(async || self.tenure.sync(self.sync).await).await?;
+            let info = insist(|| self.tenure.sync(self.sync)).await?;
             let Some(info) = info else { return Err(Error::Sync(Refused::Absent)) };
             if !info.sync.standing.open() {
                 return Ok(Some(info));
@@ -256,7 +256,7 @@ impl SyncWorker {
             let mine = info.sync.standing.lock.as_ref().is_some_and(|lock| lock.owner == self.owner);
             let token = match (mine, info.sync.standing.token) {
                 (true, Some(token)) => Some(token),
-                _ => insist(async || self.take().await).await?.map(|(token, _)| token),
+                _ => insist(|| self.take()).await?.map(|(token, _)| token),
             };
             if let Some(token) = token {
                 let act = match progress.failed {
@@ -264,7 +264,7 @@ impl SyncWorker {
                     failed => Act::Fail { error: format!("{failed} chunks failed for good"), retry: false },
                 };
                 let ending = Ending { unit: Unit::sync(self.sync), owner: self.owner.clone(), token, act };
-                match insist(async || self.tenure.finish_sync(ending.clone()).await).await {
+                match insist(|| self.tenure.finish_sync(ending.clone())).await {
                     Ok(_) => continue,
                     // Chunks were added meanwhile.
                     Err(Error::Sync(Refused::Incomplete { .. })) => return Ok(None),
@@ -309,7 +309,7 @@ async fn keep(tenure: Tenure, unit: Unit, owner: String, token: Token, sent_at: 
 }
 
 /// Asks until the store answers: everything asked here may be asked twice.
-async fn insist<T>(ask: impl AsyncFn() -> Result<T>) -> Result<T> {
+async fn insist<T, A: Future<Output = Result<T>>>(ask: impl Fn() -> A) -> Result<T> {
     /// About ten minutes of an absent store.
     const TRIES: u32 = 2_400;
     let mut tries = 0;
