@@ -4,6 +4,7 @@ mod domain;
 mod queue;
 mod schema;
 mod size;
+mod sync;
 
 fn main() -> anyhow::Result<()> {
     let mut args = std::env::args().skip(1);
@@ -12,11 +13,13 @@ fn main() -> anyhow::Result<()> {
         Some("queue") => queue::run(args),
         Some("schema") => schema::run(args),
         Some("size") => size::run(args),
+        Some("sync") => sync::run(args),
         _ => anyhow::bail!(
-            "usage: tenure-bench schema [--jobs N] [--postgres URL] [--only TEXT]\n       {}\n       {}\n       {}",
+            "usage: tenure-bench schema [--jobs N] [--postgres URL] [--only TEXT]\n       {}\n       {}\n       {}\n       {}",
             queue::USAGE.trim_end(),
             size::USAGE.trim_end(),
-            domain::USAGE
+            domain::USAGE,
+            sync::USAGE
         ),
     }
 }

@@ -9,6 +9,7 @@
 //! - [`queue`]: the work queue. [`queue::Queues`] is the whole queue as one value: the in-memory backend keeps it
 //!   behind a lock, and every other backend is compared with it step by step.
 //! - [`domain`]: exclusive, ordered work per key; [`domain::Domains`] is all of them as one value.
+//! - [`sync`]: syncs cut into chunks; [`sync::Syncs`] is all of them as one value.
 //! - [`retry`]: when a failed attempt may run again.
 //! - [`bounds`] and [`json`]: what callers may send, and the one error that says why not.
 
@@ -19,6 +20,7 @@ pub mod lease;
 pub mod queue;
 
 pub mod retry;
+pub mod sync;
 pub mod time;
 
 pub use bounds::Invalid;

@@ -4,6 +4,7 @@ use crate::{CallerTransaction, Tenure};
 use std::sync::Arc;
 use tenure_core::Token;
 use tenure_core::queue::{Ended, Ending, Enqueued, JobId, NewJob};
+use tenure_core::sync::ClaimedChunk;
 use tenure_memory::MemoryStore;
 use tenure_postgres::PostgresStore;
 use tenure_sqlite::SqliteStore;
@@ -67,6 +68,21 @@ impl CallerTransaction for tokio_postgres::Transaction<'_> {
     async fn held(&mut self, place: &Place, job: JobId, owner: &str, token: Token) -> Result<(), TransactionError> {
         tenure_postgres::transaction::held(self, place, job, owner, token).await
     }
+
+    async fn complete_chunk(
+        &mut self,
+        place: &Place,
+        chunk: &ClaimedChunk,
+        owner: &str,
+        row_count: Option<u64>,
+        cursor: Option<&str>,
+    ) -> Result<(), TransactionError> {
+        tenure_postgres::transaction::complete_chunk(self, place, chunk, owner, row_count, cursor).await
+    }
+
+    async fn chunk_held(&mut self, place: &Place, chunk: &ClaimedChunk, owner: &str) -> Result<(), TransactionError> {
+        tenure_postgres::transaction::chunk_held(self, place, chunk, owner).await
+    }
 }
 
 /// A transaction of rusqlite, and what stands for one: a savepoint in it, or a connection on which one was begun by
@@ -90,6 +106,26 @@ macro_rules! rusqlite_transaction {
                 token: Token,
             ) -> Result<(), TransactionError> {
                 in_transaction::held_at(self, place, job, owner, token)
+            }
+
+            async fn complete_chunk(
+                &mut self,
+                place: &Place,
+                chunk: &ClaimedChunk,
+                owner: &str,
+                row_count: Option<u64>,
+                cursor: Option<&str>,
+            ) -> Result<(), TransactionError> {
+                in_transaction::complete_chunk_at(self, place, chunk, owner, row_count, cursor)
+            }
+
+            async fn chunk_held(
+                &mut self,
+                place: &Place,
+                chunk: &ClaimedChunk,
+                owner: &str,
+            ) -> Result<(), TransactionError> {
+                in_transaction::chunk_held_at(self, place, chunk, owner)
             }
         }
     )+};

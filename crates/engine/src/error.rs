@@ -30,6 +30,9 @@ pub enum Error {
     /// A domain refuses: the caller is out of order, or no longer holds what it wrote about. Nothing was changed.
     #[error("{0}")]
     Domain(Refused),
+    /// It does not fit what is on record of a sync. Nothing was changed.
+    #[error(transparent)]
+    Sync(tenure_core::sync::Refused),
     /// The store did not answer.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -46,6 +49,7 @@ impl Error {
             Error::Refused(refusal) => refusal.as_str(),
             Error::Transaction { .. } => "transaction_unusable",
             Error::Domain(refused) => refused.code(),
+            Error::Sync(refused) => refused.code(),
             Error::Store(error) => error.code(),
         }
     }

@@ -34,6 +34,7 @@ mod job;
 mod operate;
 mod queue;
 mod signals;
+pub mod sync;
 pub mod testing;
 mod transaction;
 pub mod upkeep;

@@ -16,6 +16,7 @@ use crate::{Error, IntoJob, Result, Tenure, chance};
 use std::future::Future;
 use tenure_core::bounds::{self, Code};
 use tenure_core::queue::{Act, Ended, Ending, Enqueued, JobId, NewJob};
+use tenure_core::sync::ClaimedChunk;
 use tenure_core::{Invalid, Token};
 use tenure_store::{Place, TransactionError};
 
@@ -46,6 +47,24 @@ pub trait CallerTransaction {
         job: JobId,
         owner: &str,
         token: Token,
+    ) -> impl Future<Output = std::result::Result<(), TransactionError>>;
+
+    /// Completes a held chunk of a sync.
+    fn complete_chunk(
+        &mut self,
+        place: &Place,
+        chunk: &ClaimedChunk,
+        owner: &str,
+        row_count: Option<u64>,
+        cursor: Option<&str>,
+    ) -> impl Future<Output = std::result::Result<(), TransactionError>>;
+
+    /// Refuses unless the chunk is held, and keeps others from it until the transaction ends.
+    fn chunk_held(
+        &mut self,
+        place: &Place,
+        chunk: &ClaimedChunk,
+        owner: &str,
     ) -> impl Future<Output = std::result::Result<(), TransactionError>>;
 }
 
@@ -171,6 +190,30 @@ impl Tenure {
     pub async fn held_in<T: CallerTransaction>(&self, tx: &mut T, job: JobId, owner: &str, token: Token) -> Result<()> {
         bounds::name("worker", owner)?;
         Ok(tx.held(&self.store.place(), job, owner, token).await?)
+    }
+
+    /// Completes a chunk of a sync in the transaction that wrote its rows: both are committed, or neither. Call it last.
+    pub async fn complete_chunk_in<T: CallerTransaction>(
+        &self,
+        tx: &mut T,
+        chunk: &ClaimedChunk,
+        owner: &str,
+        row_count: Option<u64>,
+        cursor: Option<&str>,
+    ) -> Result<()> {
+        bounds::name("worker", owner)?;
+        Ok(tx.complete_chunk(&self.store.place(), chunk, owner, row_count, cursor).await?)
+    }
+
+    /// Makes the caller's transaction fenced by a chunk's lease, as [`held_in`](Tenure::held_in) does by a job's.
+    pub async fn chunk_held_in<T: CallerTransaction>(
+        &self,
+        tx: &mut T,
+        chunk: &ClaimedChunk,
+        owner: &str,
+    ) -> Result<()> {
+        bounds::name("worker", owner)?;
+        Ok(tx.chunk_held(&self.store.place(), chunk, owner).await?)
     }
 }
 

@@ -121,7 +121,12 @@ impl Tenure {
 
     /// Recovers, and prunes beside it, until the future is dropped.
     pub async fn keep_recovering(&self) {
-        tokio::join!(self.recover_on_and_on(), self.prune_on_and_on(), self.recover_domains_on_and_on());
+        tokio::join!(
+            self.recover_on_and_on(),
+            self.prune_on_and_on(),
+            self.recover_domains_on_and_on(),
+            self.keep_syncs()
+        );
     }
 
     async fn recover_on_and_on(&self) {

@@ -4,6 +4,7 @@
 //! survives a restart, and tokens live as long as the process (L2).
 
 mod domain;
+mod sync;
 
 use async_trait::async_trait;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,6 +22,7 @@ pub use domain::MemoryDomains;
 pub struct MemoryStore {
     queues: Mutex<Queues>,
     domains: MemoryDomains,
+    syncs: Mutex<tenure_core::sync::Syncs>,
     clock: Clock,
     signals: Signals,
 }

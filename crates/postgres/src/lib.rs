@@ -18,6 +18,7 @@ mod listen;
 mod migrate;
 mod pool;
 mod queue;
+mod sync;
 pub mod transaction;
 mod upkeep;
 mod value;
@@ -36,6 +37,7 @@ use tenure_store::{Result, Signals, StoreError};
 pub struct PostgresStore {
     database: Arc<Database>,
     cursors: Cursors,
+    chunk_cursors: sync::ChunkCursors,
     signals: Signals,
     listening: listen::Listening,
 }
@@ -53,7 +55,13 @@ impl PostgresStore {
         upkeep::check_epoch(&database).await?;
         let signals = Signals::default();
         let listening = listen::start(&options, signals.clone());
-        Ok(PostgresStore { database, cursors: Cursors::default(), signals, listening })
+        Ok(PostgresStore {
+            database,
+            cursors: Cursors::default(),
+            chunk_cursors: Default::default(),
+            signals,
+            listening,
+        })
     }
 
     /// Brings the schema of the store at `url` to the version this crate knows. Returns the version it has now.

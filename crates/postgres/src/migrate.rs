@@ -12,6 +12,7 @@ use tokio_postgres::types::Type;
 const MIGRATIONS: &[(&str, &str)] = &[
     ("0001_queue", include_str!("../migrations/0001_queue.sql")),
     ("0003_domain", include_str!("../migrations/0003_domain.sql")),
+    ("0004_sync", include_str!("../migrations/0004_sync.sql")),
 ];
 
 /// In an order in which each finds what it names.
@@ -42,6 +43,12 @@ const FUNCTIONS: &[&str] = &[
     include_str!("../functions/domain/succeed.sql"),
     include_str!("../functions/domain/heartbeat.sql"),
     include_str!("../functions/domain/recover.sql"),
+    include_str!("../functions/sync/common.sql"),
+    include_str!("../functions/sync/plan.sql"),
+    include_str!("../functions/sync/ends.sql"),
+    include_str!("../functions/sync/claim.sql"),
+    include_str!("../functions/sync/finish.sql"),
+    include_str!("../functions/sync/sql.sql"),
 ];
 
 /// The version this crate knows.

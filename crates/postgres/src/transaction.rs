@@ -9,6 +9,8 @@
 //!
 //! Callers with another driver do the same by SQL: `select tenure.enqueue(…)`, `complete`, `fail` and `held`.
 
+pub use crate::sync::{chunk_held, complete_chunk};
+
 use crate::error;
 use crate::pool::Param;
 use crate::queue::enqueue::{self, Columns};
@@ -78,14 +80,14 @@ pub async fn held(
     transaction.query_typed(&sql, &params).await.map(drop).map_err(met)
 }
 
-fn schema(place: &Place) -> Result<&str, TransactionError> {
+pub(crate) fn schema(place: &Place) -> Result<&str, TransactionError> {
     match place {
         Place::Schema(schema) => Ok(schema),
         _ => Err(TransactionError::elsewhere("PostgreSQL", place)),
     }
 }
 
-fn localized(schema: &str, sql: &str) -> String {
+pub(crate) fn localized(schema: &str, sql: &str) -> String {
     sql.replace("tenure.", &format!("{schema}."))
 }
 
@@ -94,7 +96,7 @@ fn one(rows: Vec<Row>) -> Result<Row, StoreError> {
 }
 
 /// What a statement met, told by what the caller can do now. Nothing of it was committed, whatever it was.
-fn met(met: tokio_postgres::Error) -> TransactionError {
+pub(crate) fn met(met: tokio_postgres::Error) -> TransactionError {
     if let Some(conflict) = error::conflict(&met) {
         return TransactionError::Conflict(conflict);
     }

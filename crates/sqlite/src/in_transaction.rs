@@ -35,6 +35,8 @@
 //! # });
 //! ```
 
+pub use crate::sync::in_transaction::{chunk_held, chunk_held_at, complete_chunk, complete_chunk_at};
+
 use crate::fault::{Done, Fault};
 use crate::identity::same_file;
 use crate::inbox::Step;
@@ -109,7 +111,7 @@ pub fn held_at(conn: &Connection, place: &Place, job: JobId, owner: &str, token:
 }
 
 /// The clock of the store at `place`, if `conn` is in a transaction on its very file.
-fn here<'p>(conn: &Connection, place: &'p Place) -> Result<&'p Clock, Error> {
+pub(crate) fn here<'p>(conn: &Connection, place: &'p Place) -> Result<&'p Clock, Error> {
     let Place::File { path, clock } = place else {
         return Err(Error::elsewhere("SQLite", place));
     };
@@ -148,7 +150,7 @@ fn held_by(conn: &Connection, clock: &Clock, job: JobId, owner: &str, token: Tok
 }
 
 /// Does `work` under the write lock, at an instant read after it was taken; undone if it fails.
-fn whole<T>(
+pub(crate) fn whole<T>(
     conn: &Connection,
     clock: &Clock,
     work: impl FnOnce(&Step<'_>) -> Done<Result<T, Error>>,

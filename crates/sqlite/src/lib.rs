@@ -23,6 +23,7 @@ mod queue;
 mod reader;
 mod savepoint;
 mod sql;
+mod sync;
 #[cfg(test)]
 mod tests;
 mod writer;

@@ -12,6 +12,7 @@ use tenure_core::Time;
 const MIGRATIONS: &[(&str, &str)] = &[
     ("queue", include_str!("../migrations/0001_queue.sql")),
     ("domain", include_str!("../migrations/0003_domain.sql")),
+    ("sync", include_str!("../migrations/0004_sync.sql")),
 ];
 
 /// The last step this program knows.

@@ -13,6 +13,7 @@ pub mod conformance;
 mod domain;
 mod error;
 mod finding;
+mod sync;
 mod transaction;
 mod wake;
 
@@ -27,6 +28,7 @@ pub use clock::Clock;
 pub use domain::DomainStore;
 pub use error::{Outcome, StoreError};
 pub use finding::{Finding, Level};
+pub use sync::{OrRefused, SyncStore};
 pub use transaction::{Place, TransactionError};
 pub use wake::{Listener, Signals};
 
@@ -36,11 +38,11 @@ pub type Result<T> = std::result::Result<T, StoreError>;
 /// A write to leased work, answered on its own: refused with the reason the lease is lost (L3).
 pub type Fenced<T> = std::result::Result<T, LostReason>;
 
-/// A backend: the queue's verbs, its lists, and the upkeep that keeps it moving.
+/// A backend: the verbs of each face, their lists, and the upkeep that keeps it moving.
 #[async_trait]
-pub trait Store: QueueStore + Upkeep + DomainStore {}
+pub trait Store: QueueStore + DomainStore + SyncStore + Upkeep {}
 
-impl<S: QueueStore + Upkeep + DomainStore> Store for S {}
+impl<S: QueueStore + DomainStore + SyncStore + Upkeep> Store for S {}
 
 /// The work queue.
 #[async_trait]

@@ -122,6 +122,19 @@ impl From<Refusal> for Problem {
     }
 }
 
+impl From<tenure::sync::Refused> for Problem {
+    fn from(refused: tenure::sync::Refused) -> Problem {
+        use tenure::sync::Refused;
+        let kind = if refused == Refused::Absent { Kind::Absent } else { Kind::Conflict };
+        let problem = Problem::new(kind, refused.code(), refused.to_string());
+        match refused {
+            Refused::Unfinished { id } => problem.fact("id", id.to_string()),
+            Refused::Incomplete { left, failed } => problem.fact("left", left).fact("failed", failed),
+            Refused::Absent | Refused::Terminal => problem,
+        }
+    }
+}
+
 impl From<Error> for Problem {
     fn from(error: Error) -> Problem {
         match error {
@@ -133,6 +146,7 @@ impl From<Error> for Problem {
             Error::Conflict(conflict) => conflict.into(),
             Error::Refused(refusal) => refusal.into(),
             Error::Domain(refused) => refused.into(),
+            Error::Sync(refused) => refused.into(),
             other => {
                 let (kind, message) = match other.code() {
                     "unavailable" => (Kind::Unavailable, "the store does not answer; nothing was changed, try again"),

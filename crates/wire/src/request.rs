@@ -3,6 +3,8 @@
 //! Reads the shape only: bounds that are more than a type's are the library's to refuse, so that every surface
 //! refuses alike.
 
+pub mod sync;
+
 use crate::problem::{Kind, Problem};
 use crate::read::{Body, Fields, Object};
 use crate::shape::{self, Shape};

@@ -2,6 +2,8 @@
 //!
 //! Only fields that work are here; any other is refused by name.
 
+pub mod sync;
+
 use serde_json::Value;
 use tenure::bounds;
 use utoipa::openapi::schema::{
@@ -354,6 +356,16 @@ pub static ALL: &[&Shape] = &[
     &crate::domain::HELD,
     &crate::domain::SKIP,
     &crate::domain::CHANGE,
+    &sync::CHUNK,
+    &sync::PLAN,
+    &sync::ADD,
+    &sync::CLAIM,
+    &sync::CLAIM_CHUNK,
+    &sync::HOLDER,
+    &sync::FAIL,
+    &sync::COMPLETE_CHUNK,
+    &sync::FAIL_CHUNK,
+    &sync::CANCEL,
 ];
 
 impl Shape {

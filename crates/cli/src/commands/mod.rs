@@ -10,6 +10,7 @@ mod migrate;
 mod queue;
 mod serve;
 mod store;
+mod sync;
 
 use crate::failure::Failure;
 use crate::output::Output;
@@ -32,6 +33,9 @@ pub(crate) enum Command {
     /// Work in order, one offset at a time for each key
     #[command(subcommand)]
     Domain(domain::Domain),
+    /// Plan syncs, look at them, cancel them
+    #[command(subcommand)]
+    Sync(sync::Sync),
     /// Bring the schema of a PostgreSQL store to this version
     Migrate(migrate::Migrate),
     /// Look at the store's health, and say what to do
@@ -63,6 +67,7 @@ impl Command {
             Command::Queue(queue) => queue.run(tenure, output).await,
             Command::Doctor(doctor) => doctor.run(tenure, output).await,
             Command::Domain(domain) => domain.run(tenure, output).await,
+            Command::Sync(sync) => sync.run(tenure, output).await,
             // Run before a store is opened.
             Command::Migrate(_) | Command::Completions(_) | Command::Man(_) => Ok(()),
             Command::Store(store) => store.run(tenure, output).await,

@@ -5,6 +5,7 @@ mod commands;
 mod domains;
 mod operate;
 mod serve;
+mod sync;
 
 use assert_cmd::Command;
 use serde_json::Value;

@@ -4,6 +4,7 @@
 mod disguise;
 mod domain;
 mod store;
+mod sync;
 mod wrong;
 
 use async_trait::async_trait;

@@ -12,5 +12,6 @@ mod races;
 mod roles;
 mod schema;
 mod support;
+mod sync;
 mod timeouts;
 mod unknown;

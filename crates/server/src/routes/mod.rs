@@ -6,6 +6,7 @@ mod job;
 mod limits;
 mod queue;
 mod service;
+mod sync;
 
 use crate::app::App;
 use crate::query;
@@ -52,7 +53,31 @@ pub(crate) fn all() -> OpenApiRouter<App> {
         .routes(routes!(service::ready::ready))
         .routes(routes!(service::home::home))
         .route_layer(from_fn(query::none));
-    lists.merge(rest)
+    lists.merge(rest).merge(syncs())
+}
+
+/// The routes of syncs.
+fn syncs() -> OpenApiRouter<App> {
+    let rest = OpenApiRouter::new()
+        .routes(routes!(sync::claim::claim))
+        .routes(routes!(sync::add::add))
+        .routes(routes!(sync::heartbeat::heartbeat))
+        .routes(routes!(sync::complete::complete))
+        .routes(routes!(sync::fail::fail))
+        .routes(routes!(sync::release::release))
+        .routes(routes!(sync::cancel::cancel))
+        .routes(routes!(sync::timeline::timeline))
+        .routes(routes!(sync::chunk::claim::claim))
+        .routes(routes!(sync::chunk::heartbeat::heartbeat))
+        .routes(routes!(sync::chunk::complete::complete))
+        .routes(routes!(sync::chunk::fail::fail))
+        .routes(routes!(sync::chunk::release::release))
+        .route_layer(from_fn(query::none));
+    // Lists read their query; a plan shares its address with one.
+    OpenApiRouter::new()
+        .routes(routes!(sync::list::list, sync::plan::plan))
+        .routes(routes!(sync::show::show))
+        .merge(rest)
 }
 
 /// An address that is none of ours.

@@ -7,6 +7,7 @@ mod edges;
 mod operate;
 mod settings;
 mod stores;
+mod syncs;
 
 use serde_json::Value;
 use std::net::SocketAddr;

@@ -30,6 +30,7 @@ pub mod operator;
 pub mod rates;
 pub mod recovery;
 pub mod retention;
+pub mod sync;
 pub mod timeout;
 mod tools;
 mod walk;

@@ -5,6 +5,7 @@
 mod doctor;
 mod operate;
 mod queue;
+pub mod sync;
 
 pub use doctor::{Finding, Findings};
 pub use operate::{Bulk, Cancelled, Explanation, Retried, Why};

@@ -1,0 +1,193 @@
+-- Claims: of the first sync by priority and age (S2), of the next chunk or a named one (S3).
+-- What ran out is written down first (L7), and what ran out too often ends here. Rows are locked, then the clock is read,
+-- then the token is drawn (L5, L2).
+
+-- Takes the first sync that waits or whose lease ran out; no row if there is none.
+-- Locks   the sync's row, which claims of its chunks do not wait for.
+-- Index   sync_job_waiting, sync_job_locked, sync_job_unfinished
+create or replace function tenure.claim_sync(of_owner text, of_lease_ms bigint, of_matrix text)
+returns setof tenure.sync_job language plpgsql as $$
+declare
+    the tenure.sync_job;
+    other tenure.sync_job;
+    now timestamptz;
+    drawn bigint;
+begin
+    perform tenure.durably();
+    loop
+        the := null;
+        if of_matrix is not null then
+            select j.* into the from tenure.sync_job j
+             where j.matrix_id = of_matrix and j.completed_at is null and j.failed_at is null for no key update;
+        else
+            select j.* into the from tenure.sync_job j
+             where j.completed_at is null and j.failed_at is null and j.locked_until is null
+             order by j.priority desc, j.created_at, j.id limit 1 for no key update skip locked;
+            select j.* into other from tenure.sync_job j where j.locked_until <= tenure.clock()
+             order by j.priority desc, j.created_at, j.id limit 1 for no key update skip locked;
+            if other.id is not null
+               and (the.id is null or (-other.priority::bigint, other.created_at, other.id)
+                                      < (-the.priority::bigint, the.created_at, the.id)) then
+                the := other;
+            end if;
+        end if;
+        if the.id is null then
+            return;
+        end if;
+        now := tenure.clock();
+        if the.locked_until > now then
+            return;
+        end if;
+        if the.locked_until is not null then
+            if tenure.sync_tell_job(the, now) then
+                continue;
+            end if;
+            perform tenure.sync_remember(the.id, '', the.token, the.locked_by, null, null, false, now);
+        end if;
+        drawn := tenure.sync_token();
+        return query
+            update tenure.sync_job j
+               set token = drawn, claimed_at = now, locked_by = of_owner, locked_until = tenure.later(now, of_lease_ms),
+                   lease_ms = of_lease_ms, told = false, beats = 0, last_beat_at = null, longest_gap_ms = 0
+             where j.id = the.id and j.token is not distinct from the.token
+            returning j.*;
+        return;
+    end loop;
+end $$;
+
+-- Finds and locks the next chunk of a sync that waits or whose lease ran out, in the order of the plan.
+-- Parameters  `after_ord`: fresh chunks are looked for behind this place, where this process last found one.
+-- Index       sync_chunk_fresh, sync_chunk_late, sync_chunk_locked. The plans are pinned, for the planner, not knowing how
+--             few rows are in a partial index, would rather read the whole sync.
+create or replace function tenure.sync_next(of_sync bigint, after_ord bigint, passed bigint[])
+returns setof tenure.sync_chunk language plpgsql
+  set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
+as $$
+declare
+    back bigint;
+    lapsed bigint;
+    fresh bigint;
+    c tenure.sync_chunk;
+begin
+    loop
+        back := (select k.ord from tenure.sync_chunk k
+                  where k.sync = of_sync and k.claimed_at is not null and k.locked_until is null
+                    and k.completed_at is null and k.failed_at is null and k.ord <> all (passed)
+                  order by k.ord limit 1);
+        lapsed := (select min(k.ord) from tenure.sync_chunk k
+                    where k.sync = of_sync and k.locked_until is not null and k.locked_until <= tenure.clock()
+                      and k.ord <> all (passed));
+        back := least(back, lapsed);
+        if back is not null then
+            fresh := (select k.ord from tenure.sync_chunk k
+                       where k.sync = of_sync and k.claimed_at is null and k.completed_at is null and k.failed_at is null
+                         and k.ord > after_ord
+                       order by k.ord limit 1);
+        end if;
+        if back is null or fresh < back then
+            return query
+                select k.* from tenure.sync_chunk k
+                 where k.sync = of_sync and k.claimed_at is null and k.completed_at is null and k.failed_at is null
+                   and k.ord > after_ord
+                 order by k.ord limit 1 for update skip locked;
+            if found or back is null then
+                return;
+            end if;
+        end if;
+        select k.* into c from tenure.sync_chunk k
+         where k.sync = of_sync and k.ord = back and k.completed_at is null and k.failed_at is null
+           for update skip locked;
+        if found and (c.locked_until is null or c.locked_until <= tenure.clock()) then
+            return next c;
+            return;
+        end if;
+        passed := passed || back;
+    end loop;
+end $$;
+
+-- Takes the next chunk of a sync, or the one that is named.
+-- Locks   the sync's row only against its end, so that any number of claims go side by side with its heartbeats.
+-- Reply   the chunk; or a row with `idle` and, where others hold what is left, when the next lease runs out.
+create or replace function tenure.claim_chunk(
+    of_sync bigint, of_owner text, of_lease_ms bigint, hash text, after_ord bigint,
+    out matrix_id text, out chunk_hash text, out ord bigint, out payload text, out attempt integer,
+    out attempts_max integer, out token bigint, out lease_expires_at timestamptz, out last_synced_at timestamptz,
+    out row_count bigint, out cursor text, out idle text, out until timestamptz, out now timestamptz
+) language plpgsql as $$
+#variable_conflict use_column
+declare
+    the tenure.sync_job;
+    c tenure.sync_chunk;
+    drawn bigint;
+begin
+    perform tenure.durably();
+    select j.* into the from tenure.sync_job j where j.id = of_sync for key share;
+    if not found then
+        idle := 'unknown';
+        return;
+    end if;
+    if the.completed_at is not null or the.failed_at is not null then
+        idle := 'ended';
+        return;
+    end if;
+    loop
+        if hash is not null then
+            select k.* into c from tenure.sync_chunk k
+             where k.matrix_id = the.matrix_id and k.chunk_hash = hash and k.sync = of_sync for update;
+            now := tenure.clock();
+            if not found then
+                idle := 'unknown';
+            elsif c.completed_at is not null or c.failed_at is not null then
+                idle := 'done';
+            elsif c.locked_until > now then
+                idle := 'held';
+                until := c.locked_until;
+            end if;
+            if idle is not null then
+                return;
+            end if;
+        else
+            select k.* into c from tenure.sync_next(of_sync, after_ord, '{}') k;
+            if not found and after_ord > 0 then
+                -- Nothing is said to be done before a full look.
+                select k.* into c from tenure.sync_next(of_sync, 0, '{}') k;
+            end if;
+            now := tenure.clock();
+            if c.ord is null then
+                select k.locked_until into until from tenure.sync_chunk k
+                 where k.sync = of_sync and k.locked_until is not null order by k.locked_until limit 1;
+                idle := case when found or tenure.sync_waits(of_sync) then 'held' else 'done' end;
+                return;
+            end if;
+        end if;
+        if c.locked_until is not null then
+            if tenure.sync_tell_chunk(c, now) then
+                c := null;
+                continue;
+            end if;
+            perform tenure.sync_remember(of_sync, c.chunk_hash, c.token, c.locked_by, null, null, false, now);
+        end if;
+        drawn := tenure.sync_token();
+        lease_expires_at := tenure.later(now, of_lease_ms);
+        update tenure.sync_chunk k
+           set token = drawn, claimed_at = claim_chunk.now, locked_by = of_owner,
+               locked_until = claim_chunk.lease_expires_at, lease_ms = of_lease_ms, told = false, beats = 0,
+               last_beat_at = null, longest_gap_ms = 0, attempt = c.attempt + 1
+         where k.matrix_id = c.matrix_id and k.chunk_hash = c.chunk_hash and k.token is not distinct from c.token;
+        matrix_id := c.matrix_id; chunk_hash := c.chunk_hash; ord := c.ord; payload := c.payload;
+        attempt := c.attempt + 1; attempts_max := c.attempts_max; token := drawn;
+        last_synced_at := c.last_synced_at; row_count := c.row_count; cursor := c.cursor;
+        return;
+    end loop;
+end $$;
+
+-- Whether a chunk of a sync waits, though another claim may have its row locked at this moment.
+create or replace function tenure.sync_waits(of_sync bigint) returns boolean language sql stable
+  set enable_seqscan = off set enable_bitmapscan = off
+as $$
+    select exists (select from tenure.sync_chunk k
+                    where k.sync = of_sync and k.claimed_at is null and k.completed_at is null and k.failed_at is null)
+        or exists (select from tenure.sync_chunk k
+                    where k.sync = of_sync and k.claimed_at is not null and k.locked_until is null
+                      and k.completed_at is null and k.failed_at is null)
+$$;

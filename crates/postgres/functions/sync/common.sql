@@ -1,0 +1,102 @@
+-- What the verbs of syncs share.
+
+-- Where a sync or chunk stands at `now` (S1).
+create or replace function tenure.sync_state(
+    completed_at timestamptz, failed_at timestamptz, locked_until timestamptz, now timestamptz
+) returns text language sql immutable parallel safe as $$
+    select case when completed_at is not null then 'COMPLETED' when failed_at is not null then 'FAILED'
+                when locked_until > now then 'RUNNING' when locked_until is not null then 'EXPIRED'
+                else 'AVAILABLE' end
+$$;
+
+-- A new token (L2), drawn after the unit's row was locked. Raises TE001 where the server may not be the one that drew the
+-- last: the caller has the epoch checked, and asks again.
+create or replace function tenure.sync_token() returns bigint language plpgsql as $$
+declare
+    epoch_now bigint;
+begin
+    select e.epoch into epoch_now from tenure.epoch e
+     where e.timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8)
+       and e.server_started_at = pg_postmaster_start_time();
+    if not found then
+        raise exception 'tenure: the server was restarted or replaced' using errcode = 'TE001';
+    end if;
+    return (epoch_now << 40) | nextval('tenure.grant_counter');
+end $$;
+
+-- Milliseconds from `then` to `now`, whole, never below zero.
+create or replace function tenure.sync_gap_ms(since timestamptz, now timestamptz) returns bigint
+language sql immutable parallel safe as $$
+    select greatest((tenure.micros(now) - tenure.micros(since)) / 1000, 0)
+$$;
+
+-- Keeps an ended claim for its hour (L12).
+create or replace function tenure.sync_remember(
+    of_sync bigint, hash text, of_token bigint, of_owner text, of_verb text, of_state text, is_cancelled boolean,
+    now timestamptz
+) returns void language sql as $$
+    insert into tenure.sync_receipt (sync, chunk_hash, token, owner, verb, state, cancelled, at)
+    values (of_sync, hash, of_token, of_owner, of_verb, of_state, is_cancelled, now)
+    on conflict do nothing
+$$;
+
+-- Writes an event down (L8).
+create or replace function tenure.sync_note(
+    now timestamptz, of_sync bigint, hash text, of_what text, of_token bigint, of_owner text, of_attempt integer,
+    of_reason text, of_error text
+) returns void language sql as $$
+    insert into tenure.sync_event (at, sync, chunk_hash, what, token, owner, attempt, reason, error)
+    values (now, of_sync, hash, of_what, of_token, of_owner, of_attempt, of_reason, left(of_error, 200))
+$$;
+
+-- Why a write is not plainly held: `state` from a receipt (L12), else the reason the lease is lost (L3), counted into the
+-- unit's one event for that reason.
+create or replace function tenure.sync_judge(
+    of_sync bigint, hash text, of_owner text, of_token bigint, of_verb text, now timestamptz,
+    out state text, out lost text
+) language plpgsql as $$
+#variable_conflict use_column
+declare
+    the tenure.sync_job;
+    one tenure.sync_chunk;
+    kept tenure.sync_receipt;
+    last_token bigint;
+    on_record boolean;
+begin
+    select j.* into the from tenure.sync_job j where j.id = of_sync;
+    if not found then
+        lost := 'unknown';
+        return;
+    end if;
+    if hash = '' then
+        last_token := the.token;
+        on_record := true;
+    else
+        select c.* into one from tenure.sync_chunk c where c.matrix_id = the.matrix_id and c.chunk_hash = hash;
+        last_token := one.token;
+        on_record := one.sync is not distinct from of_sync;
+        the.token := one.token;
+        the.locked_by := one.locked_by;
+    end if;
+    select r.* into kept from tenure.sync_receipt r
+     where r.sync = of_sync and r.chunk_hash = hash and r.token = of_token and r.owner = of_owner;
+    if found then
+        if kept.verb is not null and kept.verb = of_verb then
+            state := kept.state;
+            return;
+        end if;
+        lost := case when kept.verb is not null then 'finished' when kept.cancelled then 'cancelled'
+                     when last_token = of_token then 'expired' else 'superseded' end;
+    elsif on_record and the.token = of_token and the.locked_by = of_owner then
+        lost := 'expired';
+    else
+        lost := 'unknown';
+    end if;
+    if on_record then
+        insert into tenure.sync_event as e (at, sync, chunk_hash, what, token, owner, verb, lost)
+        values (now, of_sync, hash, 'refused', of_token, of_owner, of_verb, sync_judge.lost)
+        on conflict (sync, chunk_hash, lost) where what = 'refused' do update
+           set at = excluded.at, token = excluded.token, owner = excluded.owner, verb = excluded.verb,
+               count = e.count + 1;
+    end if;
+end $$;

@@ -1,0 +1,79 @@
+//! Syncs, each verb one call of its function in the database.
+
+mod cursor;
+mod read;
+mod transaction;
+mod value;
+mod verbs;
+
+pub(crate) use cursor::ChunkCursors;
+pub use transaction::{chunk_held, complete_chunk};
+
+use crate::PostgresStore;
+use async_trait::async_trait;
+use tenure_core::Time;
+use tenure_core::queue::Page;
+use tenure_core::sync::{
+    Beat, Chunk, ChunkClaim, ChunkFilter, ClaimedChunk, ClaimedSync, Denied, Ended, Ending, Idle, NewChunk, Plan,
+    Planned, State, Sync, SyncClaim, SyncEvent, SyncFilter, SyncId, SyncInfo, SyncsPruned, SyncsRecovered,
+};
+use tenure_store::{Fenced, OrRefused, Result, SyncStore};
+
+#[async_trait]
+impl SyncStore for PostgresStore {
+    async fn plan_sync(&self, plan: Plan) -> Result<OrRefused<Planned>> {
+        verbs::plan(self, plan).await
+    }
+
+    async fn add_chunks(&self, sync: SyncId, chunks: Vec<NewChunk>) -> Result<OrRefused<Planned>> {
+        verbs::add(self, sync, chunks).await
+    }
+
+    async fn claim_sync(&self, claim: SyncClaim) -> Result<Option<ClaimedSync>> {
+        verbs::claim_sync(self, claim).await
+    }
+
+    async fn claim_chunk(&self, claim: ChunkClaim) -> Result<std::result::Result<ClaimedChunk, Idle>> {
+        verbs::claim_chunk(self, claim).await
+    }
+
+    async fn heartbeat_sync(&self, beat: Beat) -> Result<Fenced<Time>> {
+        verbs::heartbeat(self, beat).await
+    }
+
+    async fn finish_sync(&self, ending: Ending) -> Result<std::result::Result<Ended, Denied>> {
+        verbs::finish(self, ending).await
+    }
+
+    async fn cancel_sync(&self, sync: SyncId, why: Option<String>) -> Result<OrRefused<State>> {
+        verbs::cancel(self, sync, why).await
+    }
+
+    async fn sync(&self, id: SyncId) -> Result<Option<SyncInfo>> {
+        read::sync(self, id).await
+    }
+
+    async fn syncs(&self, filter: SyncFilter, before: Option<SyncId>, limit: u32) -> Result<Page<Sync>> {
+        read::syncs(self, filter, before, limit).await
+    }
+
+    async fn chunk(&self, sync: SyncId, chunk_hash: &str) -> Result<Option<Chunk>> {
+        read::chunk(self, sync, chunk_hash).await
+    }
+
+    async fn chunks(&self, sync: SyncId, filter: ChunkFilter, after: u64, limit: u32) -> Result<Page<Chunk>> {
+        read::chunks(self, sync, filter, after, limit).await
+    }
+
+    async fn sync_events(&self, sync: SyncId, limit: u32) -> Result<Vec<SyncEvent>> {
+        read::events(self, sync, limit).await
+    }
+
+    async fn recover_syncs(&self, leases_max: u32) -> Result<SyncsRecovered> {
+        verbs::recover(self, leases_max).await
+    }
+
+    async fn prune_syncs(&self, max: u32) -> Result<SyncsPruned> {
+        verbs::prune(self, max).await
+    }
+}

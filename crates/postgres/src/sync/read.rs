@@ -1,0 +1,69 @@
+//! Looking: each answer is one statement, at one instant.
+
+use super::value;
+use crate::PostgresStore;
+use tenure_core::queue::Page;
+use tenure_core::sync::{Chunk, ChunkFilter, State, Sync, SyncEvent, SyncFilter, SyncId, SyncInfo};
+use tenure_store::Result;
+use tokio_postgres::types::Type;
+
+pub(super) async fn sync(store: &PostgresStore, id: SyncId) -> Result<Option<SyncInfo>> {
+    let rows = store.database.read(include_str!("../../queries/sync/job.sql"), &[(&id.0, Type::INT8)]).await?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    let sync = value::sync(row)?;
+    let progress = match sync.ended {
+        Some(progress) => progress,
+        None => value::progress(row)?,
+    };
+    Ok(Some(SyncInfo { sync, progress }))
+}
+
+pub(super) async fn syncs(
+    store: &PostgresStore,
+    filter: SyncFilter,
+    before: Option<SyncId>,
+    limit: u32,
+) -> Result<Page<Sync>> {
+    let below = before.map_or(i64::MAX, |id| id.0);
+    let state = filter.state.map(State::as_str);
+    // One more than asked for tells whether there are more.
+    let ask = i64::from(limit) + 1;
+    let params = [
+        (&below as _, Type::INT8),
+        (&ask as _, Type::INT8),
+        (&filter.matrix_id as _, Type::TEXT),
+        (&state as _, Type::TEXT),
+    ];
+    let rows = store.database.read(include_str!("../../queries/sync/jobs.sql"), &params).await?;
+    let items = rows.iter().take(limit as usize).map(value::sync).collect::<Result<_>>()?;
+    Ok(Page { items, more: rows.len() > limit as usize })
+}
+
+pub(super) async fn chunk(store: &PostgresStore, id: SyncId, chunk_hash: &str) -> Result<Option<Chunk>> {
+    let params = [(&id.0 as _, Type::INT8), (&chunk_hash as _, Type::TEXT)];
+    let rows = store.database.read(include_str!("../../queries/sync/chunk.sql"), &params).await?;
+    rows.first().map(value::chunk).transpose()
+}
+
+pub(super) async fn chunks(
+    store: &PostgresStore,
+    id: SyncId,
+    filter: ChunkFilter,
+    after: u64,
+    limit: u32,
+) -> Result<Page<Chunk>> {
+    let after = i64::try_from(after).unwrap_or(i64::MAX);
+    let (ask, state) = (i64::from(limit) + 1, filter.state.map(State::as_str));
+    let params =
+        [(&id.0 as _, Type::INT8), (&after as _, Type::INT8), (&ask as _, Type::INT8), (&state as _, Type::TEXT)];
+    let rows = store.database.read(include_str!("../../queries/sync/chunks.sql"), &params).await?;
+    let items = rows.iter().take(limit as usize).map(value::chunk).collect::<Result<_>>()?;
+    Ok(Page { items, more: rows.len() > limit as usize })
+}
+
+pub(super) async fn events(store: &PostgresStore, id: SyncId, limit: u32) -> Result<Vec<SyncEvent>> {
+    let ask = i64::from(limit);
+    let params = [(&id.0 as _, Type::INT8), (&ask as _, Type::INT8)];
+    let rows = store.database.read(include_str!("../../queries/sync/events.sql"), &params).await?;
+    rows.iter().rev().map(value::event).collect()
+}

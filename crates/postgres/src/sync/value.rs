@@ -1,0 +1,122 @@
+//! Rows of syncs, chunks and events, as core knows them.
+
+use super::verbs::state;
+use crate::value::{at, at_opt, get};
+use tenure_core::lease::Pulse;
+use tenure_core::sync::{Chunk, Lock, Progress, Reason, Standing, Sync, SyncEvent, SyncId, Verb, What};
+use tenure_core::{LostReason, Token};
+use tenure_store::{Result, StoreError};
+use tokio_postgres::Row;
+
+fn word<T>(row: &Row, column: &str, parse: fn(&str) -> Option<T>) -> Result<Option<T>> {
+    let Some(word) = get::<Option<&str>>(row, column)? else { return Ok(None) };
+    parse(word).map(Some).ok_or_else(|| StoreError::broken(format!("column {column} holds `{word}`")))
+}
+
+fn standing(row: &Row) -> Result<Standing> {
+    let lock = match get::<Option<String>>(row, "locked_by")? {
+        None => None,
+        Some(owner) => Some(Lock {
+            owner,
+            until: at(row, "locked_until")?,
+            lease_ms: get::<i64>(row, "lease_ms")? as u64,
+            told: get(row, "told")?,
+            pulse: Pulse {
+                beats: get::<i32>(row, "beats")? as u32,
+                last_beat_at: at_opt(row, "last_beat_at")?,
+                longest_gap_ms: get::<i64>(row, "longest_gap_ms")? as u64,
+            },
+        }),
+    };
+    Ok(Standing {
+        token: get::<Option<i64>>(row, "token")?.map(Token),
+        claimed_at: at_opt(row, "claimed_at")?,
+        lock,
+        completed_at: at_opt(row, "completed_at")?,
+        failed_at: at_opt(row, "failed_at")?,
+        error_message: get(row, "error_message")?,
+        reason: word(row, "reason", Reason::parse)?,
+    })
+}
+
+pub(super) fn sync(row: &Row) -> Result<Sync> {
+    let count = |column| get::<Option<i64>>(row, column).map(|n| n.unwrap_or(0) as u64);
+    let ended = match get::<Option<i64>>(row, "done_completed")? {
+        None => None,
+        Some(completed) => Some(Progress {
+            available: count("done_available")?,
+            running: 0,
+            expired: 0,
+            completed: completed as u64,
+            failed: count("done_failed")?,
+            skipped: count("done_skipped")?,
+            rows: count("done_rows")?,
+            began_at: at_opt(row, "done_began_at")?,
+            last_done_at: at_opt(row, "done_last_at")?,
+        }),
+    };
+    Ok(Sync {
+        id: SyncId(get(row, "id")?),
+        matrix_id: get(row, "matrix_id")?,
+        priority: get(row, "priority")?,
+        created_at: at(row, "created_at")?,
+        skip_if_synced_within_ms: get::<Option<i64>>(row, "skip_if_synced_within_ms")?.map(|ms| ms as u64),
+        attempts_max: get::<i32>(row, "attempts_max")? as u32,
+        crashes: get::<i32>(row, "crashes")? as u32,
+        crashes_max: get::<Option<i32>>(row, "crashes_max")?.map(|max| max as u32),
+        planned: count("planned")?,
+        standing: standing(row)?,
+        state: state(row)?,
+        ended,
+    })
+}
+
+/// The progress of a sync that has not ended.
+pub(super) fn progress(row: &Row) -> Result<Progress> {
+    let count = |column| get::<Option<i64>>(row, column).map(|n| n.unwrap_or(0) as u64);
+    Ok(Progress {
+        available: count("available")?,
+        running: count("running")?,
+        expired: count("expired")?,
+        completed: count("completed")?,
+        failed: count("failed")?,
+        skipped: count("skipped")?,
+        rows: count("row_sum")?,
+        began_at: at_opt(row, "began_at")?,
+        last_done_at: at_opt(row, "last_done_at")?,
+    })
+}
+
+pub(super) fn chunk(row: &Row) -> Result<Chunk> {
+    Ok(Chunk {
+        sync: SyncId(get(row, "sync")?),
+        matrix_id: get(row, "matrix_id")?,
+        chunk_hash: get(row, "chunk_hash")?,
+        ord: get::<i64>(row, "ord")? as u64,
+        payload: get(row, "payload")?,
+        attempt: get::<i32>(row, "attempt")? as u32,
+        attempts_max: get::<i32>(row, "attempts_max")? as u32,
+        last_synced_at: at_opt(row, "last_synced_at")?,
+        row_count: get::<Option<i64>>(row, "row_count")?.map(|n| n as u64),
+        cursor: get(row, "cursor")?,
+        standing: standing(row)?,
+        state: state(row)?,
+    })
+}
+
+pub(super) fn event(row: &Row) -> Result<SyncEvent> {
+    Ok(SyncEvent {
+        at: at(row, "at")?,
+        sync: SyncId(get(row, "sync")?),
+        chunk_hash: Some(get::<String>(row, "chunk_hash")?).filter(|hash| !hash.is_empty()),
+        what: word(row, "what", What::parse)?.ok_or_else(|| StoreError::broken("an event of no kind"))?,
+        token: get::<Option<i64>>(row, "token")?.map(Token),
+        owner: get(row, "owner")?,
+        attempt: get::<Option<i32>>(row, "attempt")?.map(|n| n as u32),
+        verb: word(row, "verb", Verb::parse)?,
+        lost: word(row, "lost", LostReason::parse)?,
+        reason: word(row, "reason", Reason::parse)?,
+        error: get(row, "error")?,
+        count: get::<i32>(row, "count")? as u32,
+    })
+}

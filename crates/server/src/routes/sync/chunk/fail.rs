@@ -1,0 +1,29 @@
+//! `POST /v1/syncs/{id}/chunks/{chunk_hash}/fail`.
+
+use super::super::{ChunkNamed, end};
+use crate::app::App;
+use crate::refused::Refused;
+use crate::sent::{SINGLE, Sent};
+use axum::Json;
+use axum::extract::State;
+use tenure_wire::reply::sync::SyncEnded;
+use tenure_wire::request::sync as request;
+
+/// Fails a chunk; it is tried again at once, while it has attempts.
+#[utoipa::path(
+    post,
+    path = "/v1/syncs/{id}/chunks/{chunk_hash}/fail",
+    tag = "syncs",
+    operation_id = "fail_chunk",
+    params(("id" = String, Path, description = "The sync."), ("chunk_hash" = String, Path, description = "The chunk.")),
+    request_body(content = ref("#/components/schemas/ChunkFail"), content_type = "application/json"),
+    responses((status = 200, body = SyncEnded))
+)]
+pub(in crate::routes) async fn fail(
+    State(app): State<App>,
+    ChunkNamed(unit): ChunkNamed,
+    sent: Sent<SINGLE>,
+) -> Result<Json<SyncEnded>, Refused> {
+    let ending = request::fail(sent.body()?, unit)?;
+    end(app, ending).await
+}

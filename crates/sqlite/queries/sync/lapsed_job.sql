@@ -1,0 +1,6 @@
+-- sync/lapsed_job.sql: the first sync whose lease ran out (S2). They are few: one for each matrix at most.
+-- Params ?1 now.
+-- Reply  its id, or no row.
+-- Index  sync_job_locked.
+SELECT id FROM sync_job WHERE locked_until IS NOT NULL AND locked_until <= ?1
+ORDER BY priority DESC, created_at, id LIMIT 1;

@@ -1,0 +1,137 @@
+//! Claims: of the first sync by priority and age (S2), of the next chunk or a named one (S3).
+//!
+//! What ran out is written down first (L7), and what ran out too often ends here; the token is drawn in the transaction
+//! that writes it (L2).
+
+use super::{ends, row};
+use crate::fault::{Done, Fault};
+use crate::inbox::Step;
+use crate::sql;
+use rusqlite::{OptionalExtension, Params};
+use std::cmp::Reverse;
+use tenure_core::sync::rules::End;
+use tenure_core::sync::{
+    Chunk, ChunkClaim, ClaimedChunk, ClaimedSync, Idle, IdleReason, State, Sync, SyncClaim, SyncId, Unit,
+};
+use tenure_core::{Time, Token};
+
+/// Takes the first sync that waits or whose lease ran out.
+pub(super) fn sync(step: &Step<'_>, claim: &SyncClaim) -> Done<Option<ClaimedSync>> {
+    loop {
+        let Some(mut sync) = first(step, claim.matrix_id.as_deref())? else { return Ok(None) };
+        let before = sync.standing.token;
+        if let Some(lock) = sync.standing.lock.clone() {
+            if ends::tell_sync(step, &mut sync)? {
+                continue;
+            }
+            row::remember(step, &Unit::sync(sync.id), &lock.owner, before, End::Expired)?;
+        }
+        let token = draw(step)?;
+        let lease_expires_at = sync.standing.take(&claim.owner, token, claim.lease_ms, step.now);
+        row::save_sync(step, &sync, before)?;
+        let Sync { id, matrix_id, priority, created_at, planned, .. } = sync;
+        return Ok(Some(ClaimedSync { id, matrix_id, priority, created_at, planned, token, lease_expires_at }));
+    }
+}
+
+/// The sync to claim next.
+fn first(step: &Step<'_>, matrix_id: Option<&str>) -> Done<Option<Sync>> {
+    let ids = match matrix_id {
+        Some(matrix_id) => vec![id(step, sql::SYNC_UNFINISHED, [matrix_id])?],
+        None => vec![id(step, sql::SYNC_WAITING_JOB, [])?, id(step, sql::SYNC_LAPSED_JOB, [step.now.0])?],
+    };
+    let mut found = Vec::new();
+    for id in ids.into_iter().flatten() {
+        found.extend(row::find_sync(step, id)?.filter(|sync| sync.standing.claimable(step.now)));
+    }
+    Ok(found.into_iter().min_by_key(|sync| (Reverse(sync.priority), sync.created_at, sync.id)))
+}
+
+fn id(step: &Step<'_>, sql: &str, params: impl Params) -> Done<Option<SyncId>> {
+    Ok(step.conn.prepare_cached(sql)?.query_row(params, |row| row.get(0).map(SyncId)).optional()?)
+}
+
+/// Takes the next chunk of a sync in the order of its plan, or the one that is named.
+pub(super) fn chunk(step: &Step<'_>, claim: &ChunkClaim) -> Done<Result<ClaimedChunk, Idle>> {
+    let idle = |reason| Ok(Err(Idle { reason, again_in_ms: None }));
+    let Some(sync) = row::find_sync(step, claim.sync)? else { return idle(IdleReason::Unknown) };
+    if !sync.standing.open() {
+        return idle(IdleReason::Ended);
+    }
+    loop {
+        let found = match &claim.chunk_hash {
+            Some(hash) => named(step, &sync, hash)?,
+            None => next(step, &sync)?,
+        };
+        let mut chunk = match found {
+            Ok(chunk) => chunk,
+            Err(idle) => return Ok(Err(idle)),
+        };
+        let before = chunk.standing.token;
+        if let Some(lock) = chunk.standing.lock.clone() {
+            if ends::tell_chunk(step, &mut chunk)? {
+                continue;
+            }
+            row::remember(step, &Unit::chunk(chunk.sync, &chunk.chunk_hash), &lock.owner, before, End::Expired)?;
+        }
+        let token = draw(step)?;
+        let lease_expires_at = chunk.standing.take(&claim.owner, token, claim.lease_ms, step.now);
+        chunk.attempt += 1;
+        row::save_chunk(step, &chunk, before)?;
+        return Ok(Ok(ClaimedChunk {
+            sync: chunk.sync,
+            matrix_id: chunk.matrix_id,
+            chunk_hash: chunk.chunk_hash,
+            payload: chunk.payload,
+            attempt: chunk.attempt,
+            attempts_max: chunk.attempts_max,
+            token,
+            lease_expires_at,
+            last_synced_at: chunk.last_synced_at,
+            row_count: chunk.row_count,
+            cursor: chunk.cursor,
+        }));
+    }
+}
+
+/// The chunk that is named, if a claim may take it.
+fn named(step: &Step<'_>, sync: &Sync, hash: &str) -> Done<Result<Chunk, Idle>> {
+    let idle = |reason, until: Option<Time>| Idle { reason, again_in_ms: until.map(|until| ms_until(until, step.now)) };
+    let found = row::find_chunk(step, &sync.matrix_id, hash)?.filter(|chunk| chunk.sync == sync.id);
+    let Some(chunk) = found else { return Ok(Err(idle(IdleReason::Unknown, None))) };
+    Ok(match chunk.state {
+        State::Available | State::Expired => Ok(chunk),
+        State::Running => Err(idle(IdleReason::Held, chunk.standing.lock.map(|lock| lock.until))),
+        State::Completed | State::Failed => Err(idle(IdleReason::Done, None)),
+    })
+}
+
+/// The next chunk that waits or whose lease ran out.
+fn next(step: &Step<'_>, sync: &Sync) -> Done<Result<Chunk, Idle>> {
+    let place = |sql: &str, params: &[i64]| -> Done<Option<(u64, String)>> {
+        let params = rusqlite::params_from_iter(params);
+        let mut select = step.conn.prepare_cached(sql)?;
+        Ok(select.query_row(params, |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+    };
+    let waiting = place(sql::SYNC_WAITING_CHUNK, &[sync.id.0])?;
+    let lapsed = place(sql::SYNC_LAPSED_CHUNK, &[sync.id.0, step.now.0])?;
+    if let Some((_, hash)) = waiting.into_iter().chain(lapsed).min() {
+        let chunk = row::find_chunk(step, &sync.matrix_id, &hash)?;
+        return Ok(Ok(chunk.ok_or_else(|| Fault::broken("the index of waiting chunks and the chunks disagree"))?));
+    }
+    let mut deadline = step.conn.prepare_cached(sql::SYNC_NEXT_DEADLINE)?;
+    let until = deadline.query_row([sync.id.0], |row| row.get(0).map(Time)).optional()?;
+    let reason = if until.is_some() { IdleReason::Held } else { IdleReason::Done };
+    Ok(Err(Idle { reason, again_in_ms: until.map(|until| ms_until(until, step.now)) }))
+}
+
+fn draw(step: &Step<'_>) -> Done<Token> {
+    let mut draw = step.conn.prepare_cached(sql::DRAW_GRANTS)?;
+    let (epoch, counter) = draw.query_row([1], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(Token::new(epoch, counter))
+}
+
+/// Milliseconds until `at`, rounded up: asking a moment too early would find nothing.
+fn ms_until(at: Time, now: Time) -> u64 {
+    Time(at.0.saturating_add(999)).ms_since(now)
+}

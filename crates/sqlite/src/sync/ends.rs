@@ -1,0 +1,166 @@
+//! What ends without a holder: leases that run out (L7), syncs that are cancelled (S6), what is no longer kept (I19).
+
+use super::{read, row};
+use crate::fault::Done;
+use crate::inbox::Step;
+use crate::sql;
+use rusqlite::params;
+use tenure_core::bounds::RECEIPT_MS;
+use tenure_core::lease::live;
+use tenure_core::sync::rules::{self, End, RETENTION_MS};
+use tenure_core::sync::{
+    Chunk, Reason, Refused, State, Sync, SyncEvent, SyncId, SyncsPruned, SyncsRecovered, Unit, What,
+};
+use tenure_store::OrRefused;
+
+/// Ends a sync at once: whoever holds it or one of its chunks is told `cancelled`.
+pub(super) fn cancel(step: &Step<'_>, id: SyncId, why: Option<&str>) -> Done<OrRefused<State>> {
+    let Some(mut sync) = row::find_sync(step, id)? else { return Ok(Err(Refused::Absent)) };
+    if !sync.standing.open() {
+        return Ok(Err(Refused::Terminal));
+    }
+    let unit = Unit::sync(id);
+    if let Some(lock) = &sync.standing.lock {
+        let alive = live(lock.until, step.now);
+        if !alive && !lock.told {
+            let event = SyncEvent::new(step.now, &unit, What::Expired).by(&lock.owner, sync.standing.token);
+            row::write(step, &SyncEvent { attempt: Some(sync.crashes), ..event })?;
+        }
+        let end = if alive { End::Cancelled } else { End::Expired };
+        row::remember(step, &unit, &lock.owner, sync.standing.token, end)?;
+    }
+    let reason = Some(Reason::Cancelled);
+    row::write(step, &SyncEvent { reason, ..SyncEvent::new(step.now, &unit, What::Cancelled).error(why) })?;
+    end(step, &mut sync, State::Failed, reason, Some(Reason::Cancelled.as_str()))?;
+    Ok(Ok(State::Failed))
+}
+
+/// Ends a sync, and with it the leases of its chunks.
+pub(super) fn end(
+    step: &Step<'_>,
+    sync: &mut Sync,
+    state: State,
+    reason: Option<Reason>,
+    error: Option<&str>,
+) -> Done<()> {
+    let mut locked = step.conn.prepare_cached(sql::SYNC_LOCKED_CHUNKS)?;
+    let hashes = locked.query_map([sync.id.0], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+    for hash in hashes {
+        if let Some(chunk) = row::find_chunk(step, &sync.matrix_id, &hash)? {
+            part(step, chunk)?;
+        }
+    }
+    let done = read::progress(step, sync.id)?.at_the_end();
+    let before = sync.standing.token;
+    sync.standing.settle(state, reason, error, step.now);
+    row::save_sync(step, sync, before)?;
+    step.conn.prepare_cached(sql::SYNC_DONE)?.execute(params![
+        sync.id.0,
+        done.available,
+        done.completed,
+        done.failed,
+        done.skipped,
+        done.rows,
+        done.began_at.map(|at| at.0),
+        done.last_done_at.map(|at| at.0),
+    ])?;
+    Ok(())
+}
+
+/// Ends the lease of a chunk because its sync ends. One that ran out before stays lost for that reason.
+fn part(step: &Step<'_>, mut chunk: Chunk) -> Done<()> {
+    let Some(lock) = chunk.standing.lock.take() else { return Ok(()) };
+    let (unit, token) = (Unit::chunk(chunk.sync, &chunk.chunk_hash), chunk.standing.token);
+    let event = |what| SyncEvent::new(step.now, &unit, what).by(&lock.owner, token);
+    let (end, event) = match (live(lock.until, step.now), lock.told) {
+        (true, _) => (End::Cancelled, Some(event(What::Cancelled))),
+        (false, true) => (End::Expired, None),
+        (false, false) => (End::Expired, Some(SyncEvent { attempt: Some(chunk.attempt), ..event(What::Expired) })),
+    };
+    row::remember(step, &unit, &lock.owner, token, end)?;
+    if let Some(event) = event {
+        row::write(step, &event)?;
+    }
+    row::save_chunk(step, &chunk, token)
+}
+
+/// Writes down leases that ran out, at most `leases_max`, once for each token; they stay in place.
+pub(super) fn recover(step: &Step<'_>, leases_max: u32) -> Done<SyncsRecovered> {
+    let mut recovered = SyncsRecovered::default();
+    let mut untold = step.conn.prepare_cached(sql::SYNC_UNTOLD_JOBS)?;
+    let ids = untold.query_map((step.now.0, leases_max), |row| row.get(0).map(SyncId))?;
+    for id in ids.collect::<rusqlite::Result<Vec<_>>>()? {
+        let Some(mut sync) = row::find_sync(step, id)? else { continue };
+        recovered.leases += 1;
+        recovered.failed += u32::from(tell_sync(step, &mut sync)?);
+    }
+    let mut untold = step.conn.prepare_cached(sql::SYNC_UNTOLD_CHUNKS)?;
+    let keys = untold.query_map((step.now.0, leases_max - recovered.leases), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    for (matrix_id, hash) in keys.collect::<rusqlite::Result<Vec<(String, String)>>>()? {
+        let Some(mut chunk) = row::find_chunk(step, &matrix_id, &hash)? else { continue };
+        recovered.leases += 1;
+        recovered.failed += u32::from(tell_chunk(step, &mut chunk)?);
+    }
+    Ok(recovered)
+}
+
+/// Notices that the lease of a sync ran out; whether that ended it.
+pub(super) fn tell_sync(step: &Step<'_>, sync: &mut Sync) -> Done<bool> {
+    let token = sync.standing.token;
+    let Some(lock) = sync.standing.lock.as_mut().filter(|lock| !lock.told && !live(lock.until, step.now)) else {
+        return Ok(false);
+    };
+    lock.told = true;
+    sync.crashes += 1;
+    let (unit, owner) = (Unit::sync(sync.id), lock.owner.clone());
+    let event = |what| SyncEvent::new(step.now, &unit, what).by(&owner, token);
+    row::write(step, &SyncEvent { attempt: Some(sync.crashes), ..event(What::Expired) })?;
+    if !rules::sync_crashed_out(sync.crashes, sync.crashes_max) {
+        row::save_sync(step, sync, token)?;
+        return Ok(false);
+    }
+    let reason = Some(Reason::CrashLimit);
+    row::remember(step, &unit, &owner, token, End::Expired)?;
+    row::write(step, &SyncEvent { reason, ..event(What::Failed) })?;
+    end(step, sync, State::Failed, reason, Some(Reason::CrashLimit.as_str()))?;
+    Ok(true)
+}
+
+/// Notices that the lease of a chunk ran out; whether that ended it.
+pub(super) fn tell_chunk(step: &Step<'_>, chunk: &mut Chunk) -> Done<bool> {
+    let token = chunk.standing.token;
+    let Some(lock) = chunk.standing.lock.as_mut().filter(|lock| !lock.told && !live(lock.until, step.now)) else {
+        return Ok(false);
+    };
+    lock.told = true;
+    let (unit, owner) = (Unit::chunk(chunk.sync, &chunk.chunk_hash), lock.owner.clone());
+    let attempt = Some(chunk.attempt);
+    let event = |what| SyncEvent { attempt, ..SyncEvent::new(step.now, &unit, what).by(&owner, token) };
+    row::write(step, &event(What::Expired))?;
+    let crashed_out = rules::crashed_out(chunk.attempt, chunk.attempts_max);
+    if crashed_out {
+        let reason = Some(Reason::CrashLimit);
+        row::remember(step, &unit, &owner, token, End::Expired)?;
+        row::write(step, &SyncEvent { reason, ..event(What::Failed) })?;
+        chunk.standing.settle(State::Failed, reason, Some(Reason::CrashLimit.as_str()), step.now);
+    }
+    row::save_chunk(step, chunk, token)?;
+    Ok(crashed_out)
+}
+
+/// Removes what is no longer kept, at most `max` of each kind. A sync goes once nothing of it is left.
+pub(super) fn prune(step: &Step<'_>, max: u32) -> Done<SyncsPruned> {
+    let before = |ms: u64| step.now.0.saturating_sub(i64::try_from(ms).unwrap_or(i64::MAX).saturating_mul(1_000));
+    let receipts = step.conn.prepare_cached(sql::SYNC_PRUNE_RECEIPTS)?.execute((before(RECEIPT_MS), max))?;
+    let mut past = step.conn.prepare_cached(sql::SYNC_PAST)?;
+    let ids = past.query_map((before(RETENTION_MS), max), |row| row.get::<_, i64>(0))?;
+    let (mut syncs, mut chunks, mut events) = (0, 0, 0);
+    for id in ids.collect::<rusqlite::Result<Vec<_>>>()? {
+        let most = max as usize;
+        chunks += step.conn.prepare_cached(sql::SYNC_FORGET_CHUNKS)?.execute((id, most - chunks))?;
+        events += step.conn.prepare_cached(sql::SYNC_FORGET_EVENTS)?.execute((id, most - events))?;
+        syncs += step.conn.prepare_cached(sql::SYNC_FORGET)?.execute([id])?;
+    }
+    let count = |removed: usize| u32::try_from(removed).unwrap_or(u32::MAX);
+    Ok(SyncsPruned { syncs: count(syncs), chunks: count(chunks), events: count(events), receipts: count(receipts) })
+}

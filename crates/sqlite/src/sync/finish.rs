@@ -1,0 +1,141 @@
+//! The holder's writes: heartbeats and endings, accepted only while held (L3), answered again from receipts (L12).
+
+use super::{ends, read, row};
+use crate::fault::{Done, Fault};
+use crate::inbox::Step;
+use crate::sql;
+use rusqlite::params;
+use tenure_core::sync::rules::{self, End, Judgement, Presented};
+use tenure_core::sync::{
+    Act, Beat, Chunk, Denied, Ended, Ending, Reason, Refused, State, Sync, SyncEvent, Unit, Verb, What,
+};
+use tenure_core::{LostReason, Time};
+use tenure_store::Fenced;
+
+/// What a write is about, as it was read.
+pub(super) enum Found {
+    /// A sync.
+    Sync(Sync),
+    /// A chunk of this pass.
+    Chunk(Chunk),
+}
+
+/// Renews a lease to now plus the time granted at its claim; the new deadline.
+pub(super) fn heartbeat(step: &Step<'_>, beat: &Beat) -> Done<Fenced<Time>> {
+    let presented = Presented { owner: &beat.owner, token: beat.token, verb: None };
+    let renewed = match judge(step, &beat.unit, presented)? {
+        (Judgement::Held, Some(Found::Sync(mut sync))) => {
+            let renewed = sync.standing.renew(step.now);
+            row::save_sync(step, &sync, Some(beat.token))?;
+            renewed
+        }
+        (Judgement::Held, Some(Found::Chunk(mut chunk))) => {
+            let renewed = chunk.standing.renew(step.now);
+            row::save_chunk(step, &chunk, Some(beat.token))?;
+            renewed
+        }
+        (Judgement::Already(_), _) => return Ok(Err(LostReason::Finished)),
+        (Judgement::Lost(reason), _) => return Ok(Err(reason)),
+        (Judgement::Held, None) => None,
+    };
+    renewed.map(Ok).ok_or_else(|| Fault::broken("what is held has no lease"))
+}
+
+/// Ends a claim, if it is held.
+pub(super) fn finish(step: &Step<'_>, ending: &Ending) -> Done<Result<Ended, Denied>> {
+    let verb = ending.act.verb();
+    let presented = Presented { owner: &ending.owner, token: ending.token, verb: Some(verb) };
+    let state = match judge(step, &ending.unit, presented)? {
+        (Judgement::Already(ended), _) => return Ok(Ok(ended)),
+        (Judgement::Lost(reason), _) => return Ok(Err(Denied::Lost(reason))),
+        (Judgement::Held, Some(Found::Chunk(chunk))) => finish_chunk(step, chunk, ending)?,
+        (Judgement::Held, Some(Found::Sync(sync))) => match finish_sync(step, sync, ending)? {
+            Ok(state) => state,
+            Err(refused) => return Ok(Err(Denied::Refused(refused))),
+        },
+        (Judgement::Held, None) => return Err(Fault::broken("what is held is not on record")),
+    };
+    row::remember(step, &ending.unit, &ending.owner, Some(ending.token), End::By(verb, state))?;
+    Ok(Ok(Ended { state, already: false }))
+}
+
+fn finish_chunk(step: &Step<'_>, mut chunk: Chunk, ending: &Ending) -> Done<State> {
+    let settled = rules::settle(&ending.act, chunk.attempt, chunk.attempts_max);
+    let error = match &ending.act {
+        Act::Fail { error, .. } => Some(error.as_str()),
+        Act::Complete { .. } | Act::Release => None,
+    };
+    if error.is_some() {
+        let what = if settled.state == State::Failed { What::Failed } else { What::Retried };
+        let event = SyncEvent::new(step.now, &ending.unit, what).by(&ending.owner, Some(ending.token)).error(error);
+        row::write(step, &SyncEvent { attempt: Some(settled.attempt), reason: settled.reason, ..event })?;
+    }
+    chunk.attempt = settled.attempt;
+    chunk.standing.settle(settled.state, settled.reason, error, step.now);
+    if let Act::Complete { row_count, cursor } = &ending.act {
+        chunk.last_synced_at = Some(step.now);
+        chunk.row_count = *row_count;
+        chunk.cursor = cursor.clone().or(chunk.cursor.take());
+        step.conn.prepare_cached(sql::SYNC_PROGRESSED)?.execute([chunk.sync.0])?;
+    }
+    row::save_chunk(step, &chunk, Some(ending.token))?;
+    Ok(settled.state)
+}
+
+fn finish_sync(step: &Step<'_>, mut sync: Sync, ending: &Ending) -> Done<Result<State, Refused>> {
+    let (state, reason, error) = match &ending.act {
+        Act::Complete { .. } => {
+            let progress = read::progress(step, sync.id)?;
+            if progress.left() + progress.failed > 0 {
+                return Ok(Err(Refused::Incomplete { left: progress.left(), failed: progress.failed }));
+            }
+            (State::Completed, None, None)
+        }
+        Act::Fail { error, .. } => {
+            let reason = Some(Reason::Failed);
+            let event = SyncEvent::new(step.now, &ending.unit, What::Failed).by(&ending.owner, Some(ending.token));
+            row::write(step, &SyncEvent { reason, ..event.error(Some(error)) })?;
+            (State::Failed, reason, Some(error.as_str()))
+        }
+        Act::Release => {
+            sync.standing.lock = None;
+            row::save_sync(step, &sync, Some(ending.token))?;
+            return Ok(Ok(State::Available));
+        }
+    };
+    ends::end(step, &mut sync, state, reason, error)?;
+    Ok(Ok(state))
+}
+
+/// Judges a write by everything that is known, and counts a refusal into its unit's one event for that reason (L8).
+pub(super) fn judge(step: &Step<'_>, unit: &Unit, presented: Presented<'_>) -> Done<(Judgement, Option<Found>)> {
+    let Some(sync) = row::find_sync(step, unit.sync)? else {
+        return Ok((Judgement::Lost(LostReason::Unknown), None));
+    };
+    let receipt = row::receipt(step, unit, presented.token)?;
+    let (last_token, found) = match &unit.chunk_hash {
+        None => (sync.standing.token, Some(Found::Sync(sync))),
+        Some(hash) => {
+            let chunk = row::find_chunk(step, &sync.matrix_id, hash)?;
+            let last_token = chunk.as_ref().and_then(|chunk| chunk.standing.token);
+            (last_token, chunk.filter(|chunk| chunk.sync == unit.sync).map(Found::Chunk))
+        }
+    };
+    let standing = found.as_ref().map(|found| match found {
+        Found::Sync(sync) => &sync.standing,
+        Found::Chunk(chunk) => &chunk.standing,
+    });
+    let judgement = rules::judge(presented, receipt.as_ref(), last_token, standing, step.now);
+    if let (Judgement::Lost(reason), true) = (judgement, found.is_some()) {
+        step.conn.prepare_cached(sql::SYNC_REFUSED)?.execute(params![
+            step.now.0,
+            unit.sync.0,
+            row::hash(unit),
+            presented.token.0,
+            presented.owner,
+            presented.verb.map(Verb::as_str),
+            reason.as_str(),
+        ])?;
+    }
+    Ok((judgement, found))
+}

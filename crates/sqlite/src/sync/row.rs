@@ -1,0 +1,236 @@
+//! Rows of syncs and chunks: read whole, and written back under the token that was read.
+
+use crate::fault::{Done, Fault};
+use crate::inbox::Step;
+use crate::sql;
+use rusqlite::types::{FromSqlError, Type};
+use rusqlite::{OptionalExtension, Row, params};
+use tenure_core::lease::Pulse;
+use tenure_core::sync::rules::{End, Receipt};
+use tenure_core::sync::{Chunk, Lock, Progress, Reason, Standing, State, Sync, SyncEvent, SyncId, Unit, Verb};
+use tenure_core::{Time, Token};
+
+type Read<T> = rusqlite::Result<T>;
+
+pub(super) fn time_opt(row: &Row<'_>, name: &str) -> Read<Option<Time>> {
+    Ok(row.get::<_, Option<i64>>(name)?.map(Time))
+}
+
+pub(super) fn token_opt(row: &Row<'_>, name: &str) -> Read<Option<Token>> {
+    Ok(row.get::<_, Option<i64>>(name)?.map(Token))
+}
+
+/// A word of one of core's lists; another is a damaged file, never a panic.
+pub(super) fn word<T>(row: &Row<'_>, name: &str, parse: fn(&str) -> Option<T>) -> Read<Option<T>> {
+    let Some(text) = row.get::<_, Option<String>>(name)? else { return Ok(None) };
+    let unknown = || {
+        let shown: String = text.chars().take(40).collect();
+        let why = FromSqlError::Other(format!("the word {shown:?} is not known").into());
+        rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(why))
+    };
+    parse(&text).map(Some).ok_or_else(unknown)
+}
+
+fn standing(row: &Row<'_>) -> Read<Standing> {
+    let lock = match row.get::<_, Option<String>>("locked_by")? {
+        None => None,
+        Some(owner) => Some(Lock {
+            owner,
+            until: Time(row.get("locked_until")?),
+            lease_ms: row.get("lease_ms")?,
+            told: row.get("told")?,
+            pulse: Pulse {
+                beats: row.get("beats")?,
+                last_beat_at: time_opt(row, "last_beat_at")?,
+                longest_gap_ms: row.get("longest_gap_ms")?,
+            },
+        }),
+    };
+    Ok(Standing {
+        token: token_opt(row, "token")?,
+        claimed_at: time_opt(row, "claimed_at")?,
+        lock,
+        completed_at: time_opt(row, "completed_at")?,
+        failed_at: time_opt(row, "failed_at")?,
+        error_message: row.get("error_message")?,
+        reason: word(row, "reason", Reason::parse)?,
+    })
+}
+
+/// A row of `job.sql` and its siblings, as of `now`.
+pub(super) fn sync(row: &Row<'_>, now: Time) -> Read<Sync> {
+    let standing = standing(row)?;
+    let ended = match row.get::<_, Option<u64>>("done_completed")? {
+        None => None,
+        Some(completed) => Some(Progress {
+            available: row.get("done_available")?,
+            running: 0,
+            expired: 0,
+            completed,
+            failed: row.get("done_failed")?,
+            skipped: row.get("done_skipped")?,
+            rows: row.get("done_rows")?,
+            began_at: time_opt(row, "done_began_at")?,
+            last_done_at: time_opt(row, "done_last_at")?,
+        }),
+    };
+    Ok(Sync {
+        id: SyncId(row.get("id")?),
+        matrix_id: row.get("matrix_id")?,
+        priority: row.get("priority")?,
+        created_at: Time(row.get("created_at")?),
+        skip_if_synced_within_ms: row.get("skip_if_synced_within_ms")?,
+        attempts_max: row.get("attempts_max")?,
+        crashes: row.get("crashes")?,
+        crashes_max: row.get("crashes_max")?,
+        planned: row.get("planned")?,
+        state: standing.state(now),
+        standing,
+        ended,
+    })
+}
+
+/// A row of `chunk.sql` and its siblings, as of `now`.
+pub(super) fn chunk(row: &Row<'_>, now: Time) -> Read<Chunk> {
+    let standing = standing(row)?;
+    Ok(Chunk {
+        sync: SyncId(row.get("sync")?),
+        matrix_id: row.get("matrix_id")?,
+        chunk_hash: row.get("chunk_hash")?,
+        ord: row.get("ord")?,
+        payload: row.get("payload")?,
+        attempt: row.get("attempt")?,
+        attempts_max: row.get("attempts_max")?,
+        last_synced_at: time_opt(row, "last_synced_at")?,
+        row_count: row.get("row_count")?,
+        cursor: row.get("cursor")?,
+        state: standing.state(now),
+        standing,
+    })
+}
+
+/// One sync.
+pub(super) fn find_sync(step: &Step<'_>, id: SyncId) -> Done<Option<Sync>> {
+    let mut select = step.conn.prepare_cached(sql::SYNC_JOB)?;
+    Ok(select.query_row([id.0], |row| sync(row, step.now)).optional()?)
+}
+
+/// One chunk, in whichever pass.
+pub(super) fn find_chunk(step: &Step<'_>, matrix_id: &str, chunk_hash: &str) -> Done<Option<Chunk>> {
+    let mut select = step.conn.prepare_cached(sql::SYNC_CHUNK)?;
+    Ok(select.query_row([matrix_id, chunk_hash], |row| chunk(row, step.now)).optional()?)
+}
+
+/// Writes a sync back; `before` is the token it was read with.
+pub(super) fn save_sync(step: &Step<'_>, sync: &Sync, before: Option<Token>) -> Done<()> {
+    let standing = &sync.standing;
+    let lock = standing.lock.as_ref();
+    let changed = step.conn.prepare_cached(sql::SYNC_SAVE_JOB)?.execute(params![
+        sync.id.0,
+        before.map(|token| token.0),
+        standing.token.map(|token| token.0),
+        standing.claimed_at.map(|at| at.0),
+        lock.map(|lock| &lock.owner),
+        lock.map(|lock| lock.until.0),
+        lock.map(|lock| lock.lease_ms),
+        lock.is_some_and(|lock| lock.told),
+        lock.map_or(0, |lock| lock.pulse.beats),
+        lock.and_then(|lock| lock.pulse.last_beat_at).map(|at| at.0),
+        lock.map_or(0, |lock| lock.pulse.longest_gap_ms),
+        standing.completed_at.map(|at| at.0),
+        standing.failed_at.map(|at| at.0),
+        standing.error_message,
+        standing.reason.map(Reason::as_str),
+        sync.crashes,
+    ])?;
+    one(changed)
+}
+
+/// Writes a chunk back; `before` is the token it was read with.
+pub(super) fn save_chunk(step: &Step<'_>, chunk: &Chunk, before: Option<Token>) -> Done<()> {
+    let standing = &chunk.standing;
+    let lock = standing.lock.as_ref();
+    let changed = step.conn.prepare_cached(sql::SYNC_SAVE_CHUNK)?.execute(params![
+        chunk.matrix_id,
+        chunk.chunk_hash,
+        before.map(|token| token.0),
+        standing.token.map(|token| token.0),
+        standing.claimed_at.map(|at| at.0),
+        lock.map(|lock| &lock.owner),
+        lock.map(|lock| lock.until.0),
+        lock.map(|lock| lock.lease_ms),
+        lock.is_some_and(|lock| lock.told),
+        lock.map_or(0, |lock| lock.pulse.beats),
+        lock.and_then(|lock| lock.pulse.last_beat_at).map(|at| at.0),
+        lock.map_or(0, |lock| lock.pulse.longest_gap_ms),
+        standing.completed_at.map(|at| at.0),
+        standing.failed_at.map(|at| at.0),
+        standing.error_message,
+        standing.reason.map(Reason::as_str),
+        chunk.attempt,
+        chunk.last_synced_at.map(|at| at.0),
+        chunk.row_count,
+        chunk.cursor,
+    ])?;
+    one(changed)
+}
+
+fn one(changed: usize) -> Done<()> {
+    if changed == 1 { Ok(()) } else { Err(Fault::broken("a row changed between being read and being written")) }
+}
+
+/// What is remembered of an ended claim.
+pub(super) fn receipt(step: &Step<'_>, unit: &Unit, token: Token) -> Done<Option<Receipt>> {
+    let mut select = step.conn.prepare_cached(sql::SYNC_RECEIPT)?;
+    let found = select.query_row(params![unit.sync.0, hash(unit), token.0], |row| {
+        let end = match (word(row, "verb", Verb::parse)?.zip(word(row, "state", State::parse)?), row.get("cancelled")?)
+        {
+            (Some((verb, state)), _) => End::By(verb, state),
+            (None, true) => End::Cancelled,
+            (None, false) => End::Expired,
+        };
+        Ok(Receipt { owner: row.get("owner")?, end, at: Time(row.get("at")?) })
+    });
+    Ok(found.optional()?)
+}
+
+/// Keeps an ended claim for its hour.
+pub(super) fn remember(step: &Step<'_>, unit: &Unit, owner: &str, token: Option<Token>, end: End) -> Done<()> {
+    let Some(token) = token else { return Ok(()) };
+    let by = match end {
+        End::By(verb, state) => Some((verb.as_str(), state.as_str())),
+        End::Expired | End::Cancelled => None,
+    };
+    step.conn.prepare_cached(sql::SYNC_REMEMBER)?.execute(params![
+        unit.sync.0,
+        hash(unit),
+        token.0,
+        owner,
+        by.map(|by| by.0),
+        by.map(|by| by.1),
+        end == End::Cancelled,
+        step.now.0,
+    ])?;
+    Ok(())
+}
+
+/// Writes an event down.
+pub(super) fn write(step: &Step<'_>, event: &SyncEvent) -> Done<()> {
+    step.conn.prepare_cached(sql::SYNC_EVENT)?.execute(params![
+        event.at.0,
+        event.sync.0,
+        event.chunk_hash.as_deref().unwrap_or_default(),
+        event.what.as_str(),
+        event.token.map(|token| token.0),
+        event.owner,
+        event.attempt,
+        event.reason.map(Reason::as_str),
+        event.error,
+    ])?;
+    Ok(())
+}
+
+/// A unit's hash as rows keep it: nothing is the sync itself.
+pub(super) fn hash(unit: &Unit) -> &str {
+    unit.chunk_hash.as_deref().unwrap_or_default()
+}
