@@ -33,6 +33,16 @@ impl Failure {
         Failure { problem: Problem::new(Kind::Absent, "not_found", format!("cannot read {file}: {error}")), exit: 66 }
     }
 
+    /// Something that is not there.
+    pub(crate) fn missing(message: impl Into<String>) -> Failure {
+        Failure { problem: Problem::new(Kind::Absent, "not_found", message), exit: 66 }
+    }
+
+    /// Something that may not be used so.
+    pub(crate) fn not_allowed(message: impl Into<String>) -> Failure {
+        Failure { problem: Problem::new(Kind::Denied, "not_allowed", message), exit: 77 }
+    }
+
     /// The store at `url` cannot be opened.
     pub(crate) fn opening(url: &str, error: tenure::Error) -> Failure {
         let mut failure = Failure::from(error);

@@ -10,6 +10,7 @@
 mod address;
 mod commands;
 mod failure;
+mod keeper;
 mod output;
 mod span;
 
@@ -58,6 +59,9 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
+    if let Some(kept) = keeper::asked() {
+        return kept;
+    }
     let cli = Cli::parse();
     let output = Output::new(cli.json);
     let ran = tokio::runtime::Builder::new_multi_thread()

@@ -6,6 +6,7 @@ mod migrate;
 mod queue;
 mod serve;
 mod store;
+mod work;
 
 use crate::failure::Failure;
 use crate::output::Output;
@@ -19,6 +20,8 @@ pub(crate) enum Command {
     Serve(serve::Serve),
     /// Add work to a queue
     Enqueue(enqueue::Enqueue),
+    /// Run a program for each job of some queues
+    Work(work::Work),
     /// Look at jobs, cancel them or try them again
     #[command(subcommand)]
     Job(job::Job),
@@ -38,6 +41,7 @@ impl Command {
         match self {
             Command::Serve(serve) => serve.check(),
             Command::Job(job) => job.check(),
+            Command::Work(work) => work.check(),
             _ => Ok(()),
         }
     }
@@ -46,6 +50,7 @@ impl Command {
         match self {
             Command::Serve(serve) => serve.run(tenure, output).await,
             Command::Enqueue(enqueue) => enqueue.run(tenure, output).await,
+            Command::Work(work) => work.run(tenure, output).await,
             Command::Job(job) => job.run(tenure, output).await,
             Command::Queue(queue) => queue.run(tenure, output).await,
             // Run before a store is opened.

@@ -3,6 +3,7 @@
 mod commands;
 mod operate;
 mod serve;
+mod work;
 
 use assert_cmd::Command;
 use serde_json::Value;

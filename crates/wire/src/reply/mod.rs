@@ -4,9 +4,11 @@
 
 mod operate;
 mod queue;
+mod work;
 
 pub use operate::{Bulk, Cancelled, Explanation, Retried, Why};
 pub use queue::{Counts, Limits, Queue, Queues, Rate};
+pub use work::Report;
 
 use crate::time;
 use serde::{Serialize, Serializer};

@@ -1,0 +1,27 @@
+//! What a worker did.
+
+use serde::Serialize;
+
+/// The endings that a worker wrote, counted.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// Jobs completed.
+    pub completed: u64,
+    /// Jobs that failed for good.
+    pub failed: u64,
+    /// Attempts that failed and will be tried again.
+    pub retried: u64,
+    /// Attempts put off.
+    pub snoozed: u64,
+    /// Jobs given back.
+    pub released: u64,
+    /// Endings refused because the lease was no longer held.
+    pub refused: u64,
+}
+
+impl From<tenure::Report> for Report {
+    fn from(report: tenure::Report) -> Report {
+        let tenure::Report { completed, failed, retried, snoozed, released, refused } = report;
+        Report { completed, failed, retried, snoozed, released, refused }
+    }
+}
