@@ -28,6 +28,11 @@ impl Failure {
         Failure { problem: Problem::new(Kind::Denied, "declined", "nothing was changed"), exit: 1 }
     }
 
+    /// Somebody stopped it half-way.
+    pub(crate) fn stopped() -> Failure {
+        Failure { problem: Problem::new(Kind::Denied, "stopped", "stopped half-way"), exit: 1 }
+    }
+
     /// A file that cannot be read.
     pub(crate) fn unreadable(file: &str, error: &std::io::Error) -> Failure {
         Failure { problem: Problem::new(Kind::Absent, "not_found", format!("cannot read {file}: {error}")), exit: 66 }

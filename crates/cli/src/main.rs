@@ -59,8 +59,9 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    if let Some(kept) = keeper::asked() {
-        return kept;
+    // Some processes are parts of others, and have no command line of their own.
+    if let Some(ended) = keeper::asked().or_else(commands::demo::worker::asked) {
+        return ended;
     }
     let cli = Cli::parse();
     let output = Output::new(cli.json);
@@ -84,6 +85,9 @@ async fn run(cli: Cli, output: &Output) -> Result<(), Failure> {
     // An older schema cannot be opened: it is upgraded first.
     if let Command::Migrate(migrate) = cli.command {
         return migrate.run(&cli.store, output).await;
+    }
+    if let Command::Demo(demo) = cli.command {
+        return demo.run(&cli.store, output).await;
     }
     let tenure = Tenure::open(&cli.store).await.map_err(|error| Failure::opening(&cli.store, error))?;
     cli.command.run(&tenure, output).await

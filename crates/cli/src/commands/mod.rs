@@ -1,5 +1,6 @@
 //! The commands: `commands/<noun>/<verb>.rs`, one verb one file.
 
+pub(crate) mod demo;
 mod enqueue;
 mod job;
 mod migrate;
@@ -18,6 +19,8 @@ use tenure::Tenure;
 pub(crate) enum Command {
     /// Serve the HTTP API, and return the work of workers that died
     Serve(serve::Serve),
+    /// Show what happens to work when its workers die or freeze
+    Demo(demo::Demo),
     /// Add work to a queue
     Enqueue(enqueue::Enqueue),
     /// Run a program for each job of some queues
@@ -54,7 +57,7 @@ impl Command {
             Command::Job(job) => job.run(tenure, output).await,
             Command::Queue(queue) => queue.run(tenure, output).await,
             // Run before a store is opened.
-            Command::Migrate(_) => Ok(()),
+            Command::Migrate(_) | Command::Demo(_) => Ok(()),
             Command::Store(store) => store.run(tenure, output).await,
         }
     }

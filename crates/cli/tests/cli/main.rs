@@ -1,6 +1,7 @@
 //! The binary, as a shell runs it.
 
 mod commands;
+mod demo;
 mod operate;
 mod serve;
 mod work;

@@ -8,7 +8,7 @@ mod work;
 
 pub use operate::{Bulk, Cancelled, Explanation, Retried, Why};
 pub use queue::{Counts, Limits, Queue, Queues, Rate};
-pub use work::Report;
+pub use work::{Demo, Report};
 
 use crate::time;
 use serde::{Serialize, Serializer};

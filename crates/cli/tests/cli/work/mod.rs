@@ -3,6 +3,7 @@
 mod ends;
 mod fenced;
 mod safe;
+mod storm;
 
 use crate::Place;
 use rustix::process::{Pid, Signal, kill_process};
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits until `what` is so.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
         assert!(began.elapsed() < PATIENCE, "waited in vain until {what}");
