@@ -84,12 +84,14 @@ impl Demo {
 
         story.all_busy(&NAMES).await?;
         story.pass(Duration::from_millis(600)).await?;
+        story.all_busy(&NAMES[KILLED..=KILLED]).await?;
         let pid = crew.kill(KILLED)?;
         story.strike("KILLED", NAMES[KILLED], &format!("process {pid}, SIGKILL")).await?;
         story.pass(Duration::from_millis(700)).await?;
         let pid = crew.freeze(FROZEN)?;
-        while !story.writable().await {
-            // Caught inside a write to the file, it would hold up everybody: a moment later, then.
+        while !(story.writable().await && story.holds(NAMES[FROZEN]).await?) {
+            // Between two jobs there is nothing to see; inside a write to the file it would hold up everybody. A moment
+            // later, then.
             crew.thaw(FROZEN)?;
             tokio::time::sleep(Duration::from_millis(30)).await;
             crew.freeze(FROZEN)?;

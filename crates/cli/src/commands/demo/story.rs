@@ -71,10 +71,11 @@ impl Story {
     pub(super) async fn all_busy(&mut self, names: &'static [&'static str]) -> Result<(), Failure> {
         let began = Instant::now();
         loop {
-            let held = self.held().await?;
-            let holds =
-                |name: &&str| held.iter().any(|job| job.lease.as_ref().is_some_and(|lease| lease.owner == **name));
-            if names.iter().all(holds) {
+            let mut idle = false;
+            for name in names {
+                idle |= !self.holds(name).await?;
+            }
+            if !idle {
                 return Ok(());
             }
             patient(began, "every worker has a job")?;
@@ -102,6 +103,12 @@ impl Story {
     pub(super) async fn wake(&mut self, what: &'static str, name: &'static str) -> Result<(), Failure> {
         self.struck.retain(|(struck, _)| *struck != name);
         self.tell(what, &format!("{name} (SIGCONT): it goes on as if nothing had happened")).await
+    }
+
+    /// Whether a worker holds a job just now.
+    pub(super) async fn holds(&self, name: &str) -> Result<bool, Failure> {
+        let held = self.held().await?;
+        Ok(held.iter().any(|job| job.lease.as_ref().is_some_and(|lease| lease.owner == name)))
     }
 
     /// Whether the store takes writes just now.

@@ -4,8 +4,8 @@ use crate::span;
 
 /// A keeper needs this much itself before its program is there.
 const MEMORY_MIN: u64 = 64 << 20;
-/// Standard input, output, error, and what a loader opens.
-const FILES_MIN: u64 = 8;
+/// A keeper has about ten open while it starts its program.
+const FILES_MIN: u64 = 16;
 
 /// Bytes: `1000`, `64K`, `512M`, `2G`.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {

@@ -3,6 +3,7 @@
 use super::capture::Capture;
 use crate::keeper::{Charge, KEEP, Order, Word};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
 use std::io;
@@ -66,8 +67,9 @@ impl Ward {
 
     /// Gives an order. A keeper that is gone is noticed by listening.
     pub(super) fn order(&mut self, order: Order) {
-        // A few bytes; nothing else is waiting to be written.
-        let _ = self.socket.try_write(order.line().as_bytes());
+        // A few bytes, and nothing else is waiting to be written. Not by way of the runtime, which may not know yet that
+        // the socket takes them.
+        let _ = rustix::io::write(&self.socket, order.line().as_bytes());
     }
 
     /// The keeper's next word; `None` if it is gone. May be dropped and called again.
@@ -108,11 +110,11 @@ impl Drop for Ward {
             return;
         }
         self.order(Order::Kill);
-        // What it says first may be that it has started; its end is the end of the socket.
+        // It may say that it has started, or how it ended; its end is the end of the socket.
         while poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&DYING)) == Ok(1) {
-            self.heard.clear();
-            if !matches!(self.socket.try_read_buf(&mut self.heard), Ok(1..)) {
-                break;
+            match rustix::io::read(&self.socket, &mut [0; 256]) {
+                Ok(1..) | Err(Errno::AGAIN | Errno::INTR) => {}
+                Ok(0) | Err(_) => break,
             }
         }
     }

@@ -57,9 +57,9 @@ fn b6_a_program_that_kills_its_worker_begins_exactly_attempts_max_times() {
 fn l5_the_program_of_a_frozen_worker_is_dead_before_its_job_is_given_away() {
     let place = Place::new();
     let id = place.job("1", &[]);
-    let mut frozen = Working::start(&place, &["--lease", "1s", "--worker", "frozen"], FAMILY);
+    let mut frozen = Working::start(&place, &["--lease", "3s", "--worker", "frozen"], FAMILY);
     let family = ["leader", "child", "apart"].map(|name| place.pid(name));
-    frozen.signal(Signal::STOP);
+    frozen.freeze(&place);
     // Nobody has claimed the job yet, and the worker does not move: the keeper alone has ended them.
     until("its programs are gone", || !family.iter().any(|pid| alive(*pid)));
     assert_eq!(place.show(&id)["worker"], "frozen");

@@ -96,6 +96,19 @@ impl Working {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Stops it, outside of a write: inside of one it would hold the file's lock, and nobody could rescue anything.
+    fn freeze(&self, place: &Place) {
+        loop {
+            self.signal(Signal::STOP);
+            let mut write = place.tenure(&["queue", "resume", "q"]);
+            if write.timeout(Duration::from_secs(1)).output().unwrap().status.success() {
+                return;
+            }
+            self.signal(Signal::CONT);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// How it ended, and what it said last.
     fn ended(&mut self) -> (Option<i32>, String) {
         let status = self.child.wait().unwrap();

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 const JOBS: usize = 60;
 const WORKERS: usize = 3;
 const FAULTS: usize = 15;
+/// Longer than a lease.
+const FREEZE: Duration = Duration::from_millis(1_500);
 
 /// Its number, its keeper's, and the claim it works under; then some work; then the claim as its result.
 const PROGRAM: &str = "echo $$ $PPID $TENURE_JOB_ID $TENURE_TOKEN >> starts; sleep 0.2; echo $TENURE_TOKEN";
@@ -38,22 +40,29 @@ fn b1_every_job_ends_once_and_nothing_is_left_whatever_is_killed() {
     place.out(&["enqueue", "q", "--file", &jobs]);
     let start = || Working::start(&place, &["--lease", "1s", "--concurrency", "2", "--grace", "100ms"], PROGRAM);
     let mut workers: Vec<Working> = (0..WORKERS).map(|_| start()).collect();
-    let mut frozen: Option<(usize, Instant)> = None;
+    let mut thawed_at = Instant::now();
+    let mut frozen = WORKERS;
     for fault in 0..FAULTS {
         let struck = fault % WORKERS;
         std::thread::sleep(Duration::from_millis(150));
-        if let Some((which, _)) = frozen.take_if(|(_, since)| since.elapsed() > Duration::from_millis(1_500)) {
-            workers[which].signal(Signal::CONT);
+        if Instant::now() > thawed_at {
+            frozen = WORKERS;
         }
-        let worker_free = frozen.is_none_or(|(which, _)| which != struck);
+        let worker_free = frozen != struck;
         match fault % 5 {
             0 if worker_free => {
                 // Dropped, it is killed, and a new one takes its place.
                 workers[struck] = start();
             }
-            1 if frozen.is_none() => {
+            1 if frozen == WORKERS => {
                 workers[struck].signal(Signal::STOP);
-                frozen = Some((struck, Instant::now()));
+                (frozen, thawed_at) = (struck, Instant::now() + FREEZE);
+                // Woken by somebody else: frozen inside a write it holds up this thread too.
+                let pid = Pid::from_child(&workers[struck].child);
+                std::thread::spawn(move || {
+                    std::thread::sleep(FREEZE);
+                    let _ = kill_process(pid, Signal::CONT);
+                });
             }
             2 if worker_free => {
                 workers[struck].signal(Signal::TERM);
@@ -69,9 +78,6 @@ fn b1_every_job_ends_once_and_nothing_is_left_whatever_is_killed() {
                 }
             }
         }
-    }
-    if let Some((which, _)) = frozen {
-        workers[which].signal(Signal::CONT);
     }
     let ended = || place.json(&["queue", "show", "q"])["counts"]["completed"].as_u64();
     until("every job is completed", || ended() == Some(JOBS as u64));
