@@ -26,6 +26,13 @@ struct Watched {
     told: usize,
 }
 
+impl Watched {
+    /// Whether somebody has claimed it since.
+    fn taken(&self, job: &JobInfo) -> bool {
+        job.token.is_some_and(|token| token.0 > self.token)
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Story {
     paint: Paint,
@@ -116,11 +123,11 @@ impl Story {
         tokio::time::timeout(WRITE_WITHIN, self.tenure.recover(1)).await.is_ok()
     }
 
-    /// Waits until everything that was held by a struck worker is held, or was finished, by another.
+    /// Waits until everything that was held by a struck worker is held, or was finished, by another. (A write that it
+    /// had sent before it was struck may still have been accepted: then the job has ended, and nobody needs to.)
     pub(super) async fn until_rescued(&mut self) -> Result<(), Failure> {
         self.wait("their work is rescued", |watched, jobs| {
-            jobs.iter()
-                .all(|job| watched.get(&job.id).is_none_or(|was| job.token.is_some_and(|token| token.0 > was.token)))
+            jobs.iter().all(|job| job.status.terminal() || watched.get(&job.id).is_none_or(|was| was.taken(job)))
         })
         .await
     }
@@ -128,7 +135,7 @@ impl Story {
     /// Waits until what `name` hands in was refused.
     pub(super) async fn until_refused(&mut self, name: &str) -> Result<(), Failure> {
         let began = Instant::now();
-        let stale: Vec<JobId> = self.watched.iter().filter(|(_, was)| was.holder == name).map(|(id, _)| *id).collect();
+        let stale = self.taken_from(name).await?;
         loop {
             self.look().await?;
             let mut refused = 0;
@@ -224,11 +231,19 @@ impl Story {
         Ok(self.tenure.jobs(filter, None, PAGE).await?.items)
     }
 
+    /// The jobs that `name` held when it was struck and that somebody else has claimed since.
+    async fn taken_from(&self, name: &str) -> Result<Vec<JobId>, Failure> {
+        let mut taken = Vec::new();
+        for (id, was) in self.watched.iter().filter(|(_, was)| was.holder == name) {
+            let job = self.tenure.job(*id).await?;
+            taken.extend(job.filter(|job| was.taken(job)).map(|job| job.id));
+        }
+        Ok(taken)
+    }
+
     /// The whole story of one job that was taken from `name`.
     pub(super) async fn replay(&self, name: &str) -> Result<(), Failure> {
-        let Some(id) = self.watched.iter().find(|(_, was)| was.holder == name).map(|(id, _)| *id) else {
-            return Ok(());
-        };
+        let Some(id) = self.taken_from(name).await?.first().copied() else { return Ok(()) };
         let Some(events) = self.tenure.timeline(id).await? else { return Ok(()) };
         self.paint.line("");
         self.paint.line(&self.paint.ink(Ink::Bold, &format!("Job {id}, from first to last")));
