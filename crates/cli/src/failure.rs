@@ -28,6 +28,11 @@ impl Failure {
         Failure { problem: Problem::new(Kind::Denied, "declined", "nothing was changed"), exit: 1 }
     }
 
+    /// Somebody stopped it half-way.
+    pub(crate) fn stopped() -> Failure {
+        Failure { problem: Problem::new(Kind::Denied, "stopped", "stopped half-way"), exit: 1 }
+    }
+
     /// The doctor found what breaks a promise.
     pub(crate) fn unwell() -> Failure {
         let message = "a promise does not hold on this store: see what is `wrong`";
@@ -37,6 +42,16 @@ impl Failure {
     /// A file that cannot be read.
     pub(crate) fn unreadable(file: &str, error: &std::io::Error) -> Failure {
         Failure { problem: Problem::new(Kind::Absent, "not_found", format!("cannot read {file}: {error}")), exit: 66 }
+    }
+
+    /// Something that is not there.
+    pub(crate) fn missing(message: impl Into<String>) -> Failure {
+        Failure { problem: Problem::new(Kind::Absent, "not_found", message), exit: 66 }
+    }
+
+    /// Something that may not be used so.
+    pub(crate) fn not_allowed(message: impl Into<String>) -> Failure {
+        Failure { problem: Problem::new(Kind::Denied, "not_allowed", message), exit: 77 }
     }
 
     /// The store at `url` cannot be opened.

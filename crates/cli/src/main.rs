@@ -11,6 +11,7 @@ mod address;
 mod commands;
 mod config;
 mod failure;
+mod keeper;
 mod output;
 mod span;
 
@@ -57,6 +58,10 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
+    // Some processes are parts of others, and have no command line of their own.
+    if let Some(ended) = keeper::asked().or_else(commands::demo::worker::asked) {
+        return ended;
+    }
     let cli = Cli::parse();
     let output = Output::new(cli.json);
     let ran = tokio::runtime::Builder::new_multi_thread()
@@ -88,6 +93,9 @@ async fn run(cli: Cli, output: &Output) -> Result<(), Failure> {
     // An older schema cannot be opened: it is upgraded first.
     if let Command::Migrate(migrate) = cli.command {
         return migrate.run(&store, output).await;
+    }
+    if let Command::Demo(demo) = cli.command {
+        return demo.run(&store, output).await;
     }
     let tenure = Tenure::open(&store).await.map_err(|error| Failure::opening(&store, error))?;
     cli.command.run(&tenure, output).await

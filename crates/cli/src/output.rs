@@ -18,6 +18,11 @@ impl Output {
         Output { json, terminal: io::stdout().is_terminal() }
     }
 
+    /// Whether programs read this, not people.
+    pub(crate) fn json(&self) -> bool {
+        self.json
+    }
+
     /// Prints `reply` as JSON, or else what `plain` prints.
     pub(crate) fn show<T: Serialize>(&self, reply: &T, plain: impl FnOnce(&Output, &T)) {
         if self.json {

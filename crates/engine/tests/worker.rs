@@ -203,6 +203,67 @@ async fn q6_a_handler_that_outlives_its_timeout_is_dropped_and_counts_as_failed(
     assert_eq!(job.error.as_deref(), Some("took longer than 50 ms"));
 }
 
+#[tokio::test]
+async fn q6_a_workers_timeout_binds_jobs_without_one_and_what_ends_in_its_grace_has_still_failed() {
+    let (_, job) = after_one(|worker| {
+        worker.timeout(Duration::from_millis(50)).timeout_grace(Duration::from_secs(60)).handle(
+            async |cx: Context, _: Step| {
+                assert_eq!(cx.cancelled().await, Cancelled::TimedOut);
+                Outcome::<u32>::done(1_u32)
+            },
+        )
+    })
+    .await;
+    assert_eq!((job.status, job.result.as_deref()), (Status::Queued, None));
+    assert_eq!(job.error.as_deref(), Some("took longer than 50 ms"));
+    let (_, job) = after_one(|worker| {
+        worker.timeout(Duration::from_millis(50)).timeout_grace(Duration::from_secs(60)).handle(
+            async |cx: Context, _: Step| {
+                cx.cancelled().await;
+                Outcome::<()>::fail("put away")
+            },
+        )
+    })
+    .await;
+    // Final or not, the handler has no say any more: the attempt took too long.
+    assert_eq!((job.status, job.error.as_deref()), (Status::Queued, Some("took longer than 50 ms: put away")));
+}
+
+#[tokio::test]
+async fn q2_a_worker_can_be_kept_to_some_kinds() {
+    let engine = TestEngine::new();
+    engine.enqueue_all(["resize", "mail"].map(|kind| NewJob::new("q", kind, "1"))).await.unwrap();
+    let any = async |_: Context| Outcome::done(None);
+    let report = engine.worker().queue("q").kinds(["mail", "fax"]).handle_any(any).drain().await.unwrap();
+    assert_eq!(report.completed, 1);
+    let left = engine.jobs(Filter { status: Some(Status::Queued), ..Filter::default() }, None, 10).await.unwrap();
+    assert_eq!(left.items.iter().map(|job| job.kind.as_str()).collect::<Vec<_>>(), ["resize"]);
+    for wrong in
+        [engine.worker().kinds(["no kind"]), engine.worker().kinds([""; 0]), engine.worker().timeout(Duration::ZERO)]
+    {
+        assert!(wrong.queue("q").handle_any(any).drain().await.is_err());
+    }
+}
+
+#[tokio::test]
+async fn l6_a_handler_can_give_its_job_back_uncounted() {
+    let engine = TestEngine::new();
+    engine.enqueue(Step { n: 1 }).await.unwrap();
+    let (tries, left) = (Arc::new(AtomicU32::new(0)), Arc::new(Notify::new()));
+    let (counted, leave) = (tries.clone(), left.clone());
+    let worker = engine.worker().handle(move |cx: Context, _: Step| {
+        assert_eq!(cx.attempt(), 1);
+        if counted.fetch_add(1, Ordering::SeqCst) == 2 {
+            leave.notify_one();
+        }
+        async { Outcome::<()>::release() }
+    });
+    worker.run_until(async move { left.notified().await }).await.unwrap();
+    assert!(tries.load(Ordering::SeqCst) > 2);
+    let job = only(&engine).await;
+    assert_eq!((job.status, job.attempt), (Status::Queued, 0));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn l11_an_operators_cancel_arrives_with_a_heartbeat() {
     let engine = Tenure::open("memory:").await.unwrap();

@@ -1,6 +1,7 @@
 //! The commands: `commands/<noun>/<verb>.rs`, one verb one file.
 
 mod completions;
+pub(crate) mod demo;
 mod doctor;
 mod domain;
 mod enqueue;
@@ -11,6 +12,7 @@ mod queue;
 mod serve;
 mod store;
 mod sync;
+mod work;
 
 use crate::failure::Failure;
 use crate::output::Output;
@@ -22,8 +24,12 @@ use tenure::Tenure;
 pub(crate) enum Command {
     /// Serve the HTTP API, and return the work of workers that died
     Serve(serve::Serve),
+    /// Show what happens to work when its workers die or freeze
+    Demo(demo::Demo),
     /// Add work to a queue
     Enqueue(enqueue::Enqueue),
+    /// Run a program for each job of some queues
+    Work(work::Work),
     /// Look at jobs, cancel them or try them again
     #[command(subcommand)]
     Job(job::Job),
@@ -55,6 +61,7 @@ impl Command {
         match self {
             Command::Serve(serve) => serve.check(),
             Command::Job(job) => job.check(),
+            Command::Work(work) => work.check(),
             _ => Ok(()),
         }
     }
@@ -63,13 +70,14 @@ impl Command {
         match self {
             Command::Serve(serve) => serve.run(tenure, output).await,
             Command::Enqueue(enqueue) => enqueue.run(tenure, output).await,
+            Command::Work(work) => work.run(tenure, output).await,
             Command::Job(job) => job.run(tenure, output).await,
             Command::Queue(queue) => queue.run(tenure, output).await,
             Command::Doctor(doctor) => doctor.run(tenure, output).await,
             Command::Domain(domain) => domain.run(tenure, output).await,
             Command::Sync(sync) => sync.run(tenure, output).await,
             // Run before a store is opened.
-            Command::Migrate(_) | Command::Completions(_) | Command::Man(_) => Ok(()),
+            Command::Migrate(_) | Command::Demo(_) | Command::Completions(_) | Command::Man(_) => Ok(()),
             Command::Store(store) => store.run(tenure, output).await,
         }
     }

@@ -2,10 +2,12 @@
 
 mod care;
 mod commands;
+mod demo;
 mod domains;
 mod operate;
 mod serve;
 mod sync;
+mod work;
 
 use assert_cmd::Command;
 use serde_json::Value;

@@ -87,6 +87,14 @@ impl Context {
         self.attempt.hold.told()
     }
 
+    /// Until when the work is certainly this worker's, by this machine's own clock (L5); every heartbeat that is
+    /// answered moves it. For what works on the handler's behalf where a [`Cancelled`] cannot reach it, such as a
+    /// process.
+    #[must_use]
+    pub fn safe_until(&self) -> crate::Moment {
+        self.attempt.hold.safe_until()
+    }
+
     /// Saves where this attempt has got to. It has been committed when this returns, and comes back to the next
     /// attempt, whichever worker has it, by [`last_checkpoint`](Context::last_checkpoint).
     pub async fn checkpoint<T: Serialize + ?Sized>(&self, state: &T) -> Result<()> {

@@ -67,10 +67,10 @@ pub(super) async fn drive(
         handlers: std::mem::take(&mut worker.handlers),
         hooks: worker.hooks.clone(),
         cancel_grace: worker.cancel_grace,
+        timeout_grace: worker.timeout_grace,
         endings: finisher.drop_box(),
         drop_all: dropped,
     };
-    worker.kinds = floor.handlers.kinds();
     let mut driver = Driver {
         tenure: worker.tenure.clone(),
         owner: worker.owner.clone(),
@@ -149,7 +149,9 @@ impl Driver {
         match order {
             Order::Claim { queues, max, begin } => self.claim(queues, max, begin),
             Order::Mark { token, count } => self.mark(token, count),
-            Order::Begin(job) => {
+            Order::Begin(mut job) => {
+                let timeout = self.worker.timeout.map(|span| u64::try_from(span.as_millis()).unwrap_or(u64::MAX));
+                job.timeout_ms = job.timeout_ms.or(timeout);
                 let unit = (job.id, job.token);
                 // Granted together with the job.
                 let Some(hold) = self.holds.remove(&unit) else { return };

@@ -137,8 +137,10 @@ pub struct Worker {
     concurrency: usize,
     prefetch: usize,
     lease: Duration,
+    timeout: Option<Duration>,
     grace: Duration,
     cancel_grace: Duration,
+    timeout_grace: Duration,
     handlers: Handlers,
     hooks: Arc<dyn Hooks>,
     shared: Arc<Shared>,
@@ -159,8 +161,10 @@ impl Tenure {
             concurrency: CONCURRENCY,
             prefetch: 0,
             lease: Duration::from_millis(bounds::LEASE_MS_DEFAULT),
+            timeout: None,
             grace: GRACE,
             cancel_grace: CANCEL_GRACE,
+            timeout_grace: Duration::ZERO,
             handlers: Handlers::default(),
             hooks: Arc::new(hooks::Unwatched),
             shared: Arc::default(),
@@ -223,6 +227,28 @@ impl Worker {
     #[must_use]
     pub fn cancel_grace(mut self, grace: Duration) -> Worker {
         self.cancel_grace = grace;
+        self
+    }
+
+    /// How long one attempt at a job may take that says nothing about it itself (`timeout_ms`).
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Worker {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// How long a handler whose time is over may put its things away before it is dropped; not at all unless said
+    /// otherwise. Whatever it returns then, its attempt has failed (Q6).
+    #[must_use]
+    pub fn timeout_grace(mut self, grace: Duration) -> Worker {
+        self.timeout_grace = grace;
+        self
+    }
+
+    /// Claims only these kinds; by default those that have a handler.
+    #[must_use]
+    pub fn kinds<S: Into<String>>(mut self, kinds: impl IntoIterator<Item = S>) -> Worker {
+        self.kinds = Some(kinds.into_iter().map(Into::into).collect());
         self
     }
 
@@ -300,10 +326,16 @@ impl Worker {
         self.run_until_either(first, second).await
     }
 
-    /// Works until nothing is due any more: for tests, and for jobs run by another scheduler.
-    pub async fn drain(mut self) -> Result<Report> {
+    /// Ends by itself when nothing is due any more.
+    #[must_use]
+    pub fn until_idle(mut self) -> Worker {
         self.drain = true;
-        self.run_until(std::future::pending()).await
+        self
+    }
+
+    /// Works until nothing is due any more: for tests, and for jobs run by another scheduler.
+    pub async fn drain(self) -> Result<Report> {
+        self.until_idle().run_until(std::future::pending()).await
     }
 
     pub(crate) fn with_points(mut self, points: Arc<Points>) -> Worker {
@@ -332,12 +364,20 @@ impl Worker {
         bounds::within("prefetch", self.prefetch as u64, 0, CONCURRENCY_MAX)?;
         let lease_ms = u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX);
         bounds::within("lease_ms", lease_ms, bounds::LEASE_MS.0, bounds::LEASE_MS.1)?;
-        match self.handlers.kinds() {
-            Some(kinds) if kinds.is_empty() => {
-                return Err(Invalid::new(Code::OutOfBounds, "handlers", "at least one: call `handle`", "none").into());
-            }
-            Some(kinds) => bounds::within("kinds", kinds.len() as u64, 1, bounds::CLAIM_KINDS_MAX)?,
-            None => {}
+        if let Some(timeout) = self.timeout {
+            let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+            bounds::within("timeout_ms", timeout_ms, 1, bounds::SPAN_MS_MAX)?;
+        }
+        let known = self.handlers.kinds();
+        if known.as_ref().is_some_and(Vec::is_empty) {
+            return Err(Invalid::new(Code::OutOfBounds, "handlers", "at least one: call `handle`", "none").into());
+        }
+        self.kinds = self.kinds.take().or(known);
+        for kind in self.kinds.iter().flatten() {
+            bounds::name("kind", kind)?;
+        }
+        if let Some(kinds) = &self.kinds {
+            bounds::within("kinds", kinds.len() as u64, 1, bounds::CLAIM_KINDS_MAX)?;
         }
         Ok(Plan {
             queues: self.queues.clone(),

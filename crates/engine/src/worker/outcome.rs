@@ -23,6 +23,8 @@ pub enum Stop {
         /// How much later.
         delay: Duration,
     },
+    /// Somebody else should have it, at once. The attempt is not counted.
+    Release,
     /// It is no longer wanted: final, and nobody's fault.
     Cancel {
         /// Why.
@@ -52,6 +54,8 @@ pub trait Outcomes<T>: Sized {
     fn retry_in(error: impl Display, after: Duration) -> Self;
     /// Not now: later, without counting the attempt.
     fn snooze(delay: Duration) -> Self;
+    /// Given back for somebody else, without counting the attempt.
+    fn release() -> Self;
     /// No longer wanted: final.
     fn cancel(why: impl Display) -> Self;
     /// Went wrong, and trying again is useless.
@@ -75,6 +79,10 @@ impl<T> Outcomes<T> for Outcome<T> {
         Err(Stop::Snooze { delay })
     }
 
+    fn release() -> Self {
+        Err(Stop::Release)
+    }
+
     fn cancel(why: impl Display) -> Self {
         Err(Stop::Cancel { why: why.to_string() })
     }
@@ -92,6 +100,7 @@ pub(super) fn act(stop: Stop, chance: f64) -> Act {
             Act::Fail { error, retry: Retry::In { delay_ms: bounded_ms(after) } }
         }
         Stop::Snooze { delay } => Act::Snooze { delay_ms: bounded_ms(delay) },
+        Stop::Release => Act::Release,
         Stop::Cancel { why } => Act::Fail { error: why, retry: Retry::Cancel },
         Stop::Fail { why } => Act::Fail { error: why, retry: Retry::Never },
     }

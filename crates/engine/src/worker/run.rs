@@ -21,6 +21,8 @@ pub(super) struct Floor {
     pub(super) hooks: Arc<dyn Hooks>,
     /// How long a handler that was told to stop may go on.
     pub(super) cancel_grace: Duration,
+    /// How long one may go on whose time is over.
+    pub(super) timeout_grace: Duration,
     pub(super) endings: DropBox,
     pub(super) drop_all: watch::Receiver<bool>,
 }
@@ -52,7 +54,7 @@ pub(super) async fn run(floor: Arc<Floor>, cx: Context) {
     floor.hooks.told_to_stop(&cx, why);
     let act = tokio::select! {
         biased;
-        ended = &mut task.0.handle => return floor.end(&cx, Some(told(ended)), began),
+        ended = &mut task.0.handle => return floor.end(&cx, Some(stopped_as(why, &cx, told(ended))), began),
         () = floor.patience(&cx, why) => floor.stop(&cx, &mut task, why).await,
     };
     floor.end(&cx, act, began);
@@ -92,7 +94,8 @@ impl Floor {
             Cancelled::Operator | Cancelled::Shutdown => self.cancel_grace,
             // Until the lease cannot be relied upon any more; a heartbeat that is answered after all moves this.
             Cancelled::LeaseEnding => Moment::now().until(cx.hold().safe_until()),
-            Cancelled::TimedOut | Cancelled::LeaseLost(_) => Duration::ZERO,
+            Cancelled::TimedOut => self.timeout_grace,
+            Cancelled::LeaseLost(_) => Duration::ZERO,
         };
         let mut drop_all = self.drop_all.clone();
         tokio::select! {
@@ -109,14 +112,11 @@ impl Floor {
             && let Ok(kept) = (&mut task.0.handle).await
         {
             // It ended just before it was dropped.
-            return Some(told(Ok(kept)));
+            return Some(stopped_as(why, cx, told(Ok(kept))));
         }
         match why {
             _ if cx.hold().gone() => None,
-            Cancelled::TimedOut => {
-                let error = format!("took longer than {} ms", cx.job().timeout_ms.unwrap_or(0));
-                Some(Act::Fail { error, retry: Retry::TimedOut { chance: chance::signed_unit() } })
-            }
+            Cancelled::TimedOut => Some(timed_out(cx, None)),
             _ => Some(Act::Release),
         }
     }
@@ -129,6 +129,22 @@ impl Floor {
         let due = Due { ending, hold: cx.hold().clone(), cx: Some(cx.clone()), took };
         self.endings.send(due);
     }
+}
+
+/// What becomes of a job whose handler ended by itself after it was told to stop. One whose time was over has failed,
+/// whatever it returned (Q6).
+fn stopped_as(why: Cancelled, cx: &Context, act: Act) -> Act {
+    match (why, act) {
+        (Cancelled::TimedOut, Act::Fail { error, .. }) => timed_out(cx, Some(&error)),
+        (Cancelled::TimedOut, _) => timed_out(cx, None),
+        (_, act) => act,
+    }
+}
+
+fn timed_out(cx: &Context, error: Option<&str>) -> Act {
+    let error = error.map_or(String::new(), |error| format!(": {error}"));
+    let error = format!("took longer than {} ms{error}", cx.job().timeout_ms.unwrap_or(0));
+    Act::Fail { error, retry: Retry::TimedOut { chance: chance::signed_unit() } }
 }
 
 fn told(ended: Result<Kept, JoinError>) -> Act {

@@ -6,10 +6,12 @@ mod doctor;
 mod operate;
 mod queue;
 pub mod sync;
+mod work;
 
 pub use doctor::{Finding, Findings};
 pub use operate::{Bulk, Cancelled, Explanation, Retried, Why};
 pub use queue::{Counts, Limits, Queue, Queues, Rate};
+pub use work::{Demo, Report};
 
 use crate::time;
 use serde::{Serialize, Serializer};

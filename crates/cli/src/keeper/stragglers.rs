@@ -1,0 +1,36 @@
+//! What a program leaves behind: processes that outlived it, in its group or out of it.
+//!
+//! The keeper is a subreaper: a process whose parents are gone becomes its child, whatever group or session it made for
+//! itself. So whoever is left is found among the keeper's own children, again and again until there is none.
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
+use std::time::{Duration, Instant};
+
+/// A process that a kernel does not end within this (a disk that does not answer) is left to it.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Between looks at processes that were killed and are still going.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+
+/// Kills every child of this process, and theirs in turn.
+pub(super) fn end_all() {
+    let began = Instant::now();
+    while began.elapsed() < PATIENCE {
+        match wait(WaitOptions::NOHANG) {
+            // One is gone, and its children are ours now.
+            Ok(Some(_)) | Err(Errno::INTR) => continue,
+            Ok(None) => {}
+            Err(_) => return,
+        }
+        for child in children() {
+            // It may have ended meanwhile; not waited for, its number is still its own.
+            let _ = kill_process(child, Signal::KILL);
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+}
+
+fn children() -> Vec<Pid> {
+    let listed = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+    listed.split_whitespace().filter_map(|pid| pid.parse().ok().and_then(Pid::from_raw)).collect()
+}
