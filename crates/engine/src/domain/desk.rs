@@ -89,6 +89,8 @@ pub enum Action {
     Work(Arc<str>, u64, Token),
     /// Succeed, and go on with what comes next.
     Advance(Arc<str>, Token, Option<u64>),
+    /// Succeed, and stop there.
+    Succeed(Arc<str>, Token),
     /// Say that a try failed.
     Fail(Arc<str>, Token),
     /// Look how a domain stands.
@@ -107,6 +109,8 @@ pub struct Desk {
     all: HashMap<Arc<str>, One>,
     backoff: Backoff,
     look_every_ms: u64,
+    /// Nothing more is begun.
+    stopping: bool,
 }
 
 /// One of them.
@@ -114,20 +118,12 @@ pub struct Desk {
 struct One {
     /// Offsets to ask for, in this order.
     wanted: VecDeque<u64>,
-    /// What a call that is under way will have to be asked again, should the store not answer.
-    calling: Option<Calling>,
+    /// Whether a call is under way.
+    calling: bool,
     held: Option<Heldness>,
     /// Offsets wait here behind someone else.
     watching: bool,
     waiting: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Calling {
-    Ask(u64),
-    Advance(Token),
-    Fail(Token),
-    Look,
 }
 
 /// The offset that is ours.
@@ -160,7 +156,12 @@ impl Desk {
     /// An empty desk.
     #[must_use]
     pub fn new(backoff: Backoff, look_every_ms: u64) -> Desk {
-        Desk { all: HashMap::new(), backoff, look_every_ms }
+        Desk { all: HashMap::new(), backoff, look_every_ms, stopping: false }
+    }
+
+    /// From now on nothing more is begun: what is in hand is ended, and nothing is asked for.
+    pub fn stop(&mut self) {
+        self.stopping = true;
     }
 
     /// How many domains are on it.
@@ -185,7 +186,7 @@ impl Desk {
     /// Whether nothing of ours is under way: no call, no handler. What rests or waits is not.
     #[must_use]
     pub fn at_rest(&self) -> bool {
-        let busy = |one: &One| one.calling.is_some() || one.held.is_some_and(|held| held.stage == Stage::Working);
+        let busy = |one: &One| one.calling || one.held.is_some_and(|held| held.stage == Stage::Working);
         !self.all.values().any(busy)
     }
 
@@ -206,7 +207,7 @@ impl Desk {
             }
             Happened::Asked { domain, offset, answer } => {
                 let Some(one) = self.all.get_mut(&domain) else { return actions };
-                one.calling = None;
+                one.calling = false;
                 match answer {
                     None => one.store_away(Some(offset), &domain, &mut actions),
                     Some(answer) => one.asked(offset, answer, &domain, &mut actions),
@@ -223,7 +224,7 @@ impl Desk {
             }
             Happened::Advanced { domain, answer } => {
                 let Some(one) = self.all.get_mut(&domain) else { return actions };
-                one.calling = None;
+                one.calling = false;
                 match answer {
                     None => one.store_away(None, &domain, &mut actions),
                     Some(answer) => {
@@ -246,7 +247,7 @@ impl Desk {
             }
             Happened::Failed { domain, answer } => {
                 let Some(one) = self.all.get_mut(&domain) else { return actions };
-                one.calling = None;
+                one.calling = false;
                 match answer {
                     None => one.store_away(None, &domain, &mut actions),
                     Some(Ok(Failed::RetryScheduled { retry_count })) => {
@@ -267,7 +268,7 @@ impl Desk {
             }
             Happened::Looked { domain, seen } => {
                 let Some(one) = self.all.get_mut(&domain) else { return actions };
-                one.calling = None;
+                one.calling = false;
                 match seen {
                     None => one.store_away(None, &domain, &mut actions),
                     Some((info, now)) => {
@@ -301,7 +302,7 @@ impl Desk {
             }
         };
         let Some(one) = self.all.get_mut(&domain) else { return actions };
-        actions.extend(one.next_call(&domain));
+        actions.extend(one.next_call(&domain, self.stopping));
         if one.idle() {
             self.all.remove(&domain);
         }
@@ -384,30 +385,32 @@ impl One {
     }
 
     /// The next call to the store, if one may be made.
-    fn next_call(&mut self, domain: &Arc<str>) -> Option<Action> {
-        if self.calling.is_some() || self.waiting {
+    fn next_call(&mut self, domain: &Arc<str>, stopping: bool) -> Option<Action> {
+        if self.calling || self.waiting {
             return None;
         }
         let held_stage = self.held.map(|held| (held.stage, held.token));
-        let (calling, action) = match held_stage {
+        let action = match held_stage {
+            Some((Stage::Ended { well: true }, token)) if stopping => Action::Succeed(domain.clone(), token),
             Some((Stage::Ended { well: true }, token)) => {
-                let next = self.wanted.front().copied();
-                (Calling::Advance(token), Action::Advance(domain.clone(), token, next))
+                Action::Advance(domain.clone(), token, self.wanted.front().copied())
             }
-            Some((Stage::Ended { well: false }, token)) => (Calling::Fail(token), Action::Fail(domain.clone(), token)),
-            Some((Stage::Retrying { .. }, _)) => (Calling::Look, Action::Look(domain.clone())),
+            Some((Stage::Ended { well: false }, token)) => Action::Fail(domain.clone(), token),
+            // A try that failed is told; whoever has the offset next waits for its next one.
+            _ if stopping => return None,
+            Some((Stage::Retrying { .. }, _)) => Action::Look(domain.clone()),
             Some((Stage::Working | Stage::Resting, _)) | None => match self.wanted.pop_front() {
-                Some(offset) => (Calling::Ask(offset), Action::Ask(domain.clone(), offset)),
-                None if self.held.is_none() && self.watching => (Calling::Look, Action::Look(domain.clone())),
+                Some(offset) => Action::Ask(domain.clone(), offset),
+                None if self.held.is_none() && self.watching => Action::Look(domain.clone()),
                 None => return None,
             },
         };
-        self.calling = Some(calling);
+        self.calling = true;
         Some(action)
     }
 
     fn idle(&self) -> bool {
-        self.wanted.is_empty() && self.calling.is_none() && self.held.is_none() && !self.watching && !self.waiting
+        self.wanted.is_empty() && !self.calling && self.held.is_none() && !self.watching && !self.waiting
     }
 }
 
@@ -577,6 +580,21 @@ mod tests {
         // What was told before the answer was lost is told again, and found to be ours.
         let already = Ok(Acquired::AlreadyAcquired { token: T1 });
         assert_eq!(desk.step(asked(1, already)), [Action::Work(a(), 1, T1)]);
+    }
+
+    #[test]
+    fn a_desk_that_stops_ends_what_it_has_and_asks_for_nothing() {
+        let mut desk = desk();
+        desk.step(offered(1));
+        desk.step(asked(1, ACQUIRED));
+        desk.stop();
+        assert_eq!(desk.step(offered(2)), []);
+        assert!(!desk.at_rest());
+        let done = Happened::Worked { domain: a(), token: T1, well: true };
+        assert_eq!(desk.step(done), [Action::Succeed(a(), T1)]);
+        let advanced = Advanced { succeeded: Succeeded::NextHint { offset: 5 }, next: None };
+        assert_eq!(desk.step(Happened::Advanced { domain: a(), answer: Some(Ok(advanced)) }), []);
+        assert!(desk.at_rest());
     }
 
     #[test]

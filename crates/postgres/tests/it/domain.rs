@@ -21,7 +21,7 @@ async fn i21_what_sixteen_threads_see_can_be_explained_by_one_order() {
 }
 
 async fn count(hand: &Client, table: &str) -> i64 {
-    hand.query_one(&format!("select count(*) from tenure.{table}"), &[]).await.unwrap().get(0)
+    hand.query_one(&["select count(*) from tenure.", table].concat(), &[]).await.unwrap().get(0)
 }
 
 #[tokio::test(flavor = "multi_thread")]
