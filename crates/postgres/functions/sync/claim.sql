@@ -9,7 +9,9 @@ create or replace function tenure.claim_sync(of_owner text, of_lease_ms bigint, 
 returns setof tenure.sync_job language plpgsql as $$
 declare
     the tenure.sync_job;
-    other tenure.sync_job;
+    first tenure.sync_job;
+    lapsed tenure.sync_job;
+    passed bigint[] := '{}';
     now timestamptz;
     drawn bigint;
 begin
@@ -20,15 +22,27 @@ begin
             select j.* into the from tenure.sync_job j
              where j.matrix_id = of_matrix and j.completed_at is null and j.failed_at is null for no key update;
         else
-            select j.* into the from tenure.sync_job j
-             where j.completed_at is null and j.failed_at is null and j.locked_until is null
-             order by j.priority desc, j.created_at, j.id limit 1 for no key update skip locked;
-            select j.* into other from tenure.sync_job j where j.locked_until <= tenure.clock()
-             order by j.priority desc, j.created_at, j.id limit 1 for no key update skip locked;
-            if other.id is not null
-               and (the.id is null or (-other.priority::bigint, other.created_at, other.id)
-                                      < (-the.priority::bigint, the.created_at, the.id)) then
-                the := other;
+            -- Looked at without a lock: what is locked and then not taken would be missing to others.
+            select j.* into lapsed from tenure.sync_job j where j.locked_until <= tenure.clock() and j.id <> all (passed)
+             order by j.priority desc, j.created_at, j.id limit 1;
+            if lapsed.id is not null then
+                select j.* into first from tenure.sync_job j
+                 where j.completed_at is null and j.failed_at is null and j.locked_until is null
+                 order by j.priority desc, j.created_at, j.id limit 1;
+            end if;
+            if lapsed.id is null or (-first.priority::bigint, first.created_at, first.id)
+                                    < (-lapsed.priority::bigint, lapsed.created_at, lapsed.id) then
+                select j.* into the from tenure.sync_job j
+                 where j.completed_at is null and j.failed_at is null and j.locked_until is null
+                 order by j.priority desc, j.created_at, j.id limit 1 for no key update skip locked;
+            end if;
+            if the.id is null and lapsed.id is not null then
+                select j.* into the from tenure.sync_job j
+                 where j.id = lapsed.id and j.locked_until <= tenure.clock() for no key update skip locked;
+                if the.id is null then
+                    passed := passed || lapsed.id;
+                    continue;
+                end if;
             end if;
         end if;
         if the.id is null then

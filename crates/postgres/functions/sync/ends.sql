@@ -18,9 +18,9 @@ create or replace function tenure.sync_progress(
 $$;
 
 -- Ends a sync, and with it the leases of its chunks. A lease that ran out before stays lost for that reason.
--- Locks  the sync's row against claims of its chunks, then those chunks in the order of the plan.
+-- Locks  the sync's row against claims of its chunks, then those chunks in the order of the plan, then the count of crashes.
 create or replace function tenure.sync_end(
-    of_sync bigint, of_state text, of_reason text, of_error text, now timestamptz
+    of_sync bigint, of_state text, of_reason text, of_error text, now timestamptz, of_crashes integer default null
 ) returns void language plpgsql as $$
 declare
     c tenure.sync_chunk;
@@ -46,7 +46,8 @@ begin
     update tenure.sync_job j
        set completed_at = case of_state when 'COMPLETED' then now end,
            failed_at = case of_state when 'FAILED' then now end,
-           reason = of_reason, error_message = coalesce(of_error, j.error_message), crashes = coalesce(crashed, 0),
+           reason = of_reason, error_message = coalesce(of_error, j.error_message), 
+           crashes = coalesce(of_crashes, crashed, 0),
            locked_by = null, locked_until = null, lease_ms = null, told = false, beats = 0, last_beat_at = null,
            longest_gap_ms = 0,
            done_available = done.available + done.running + done.expired, done_completed = done.completed,
@@ -65,16 +66,18 @@ begin
     if the.locked_until is null or the.locked_until > now or the.told then
         return false;
     end if;
-    insert into tenure.sync_crash as x (sync, crashes) values (the.id, 1)
-        on conflict (sync) do update set crashes = x.crashes + 1 returning x.crashes into counted;
+    counted := coalesce((select x.crashes from tenure.sync_crash x where x.sync = the.id), 0) + 1;
     perform tenure.sync_note(now, the.id, '', 'expired', the.token, the.locked_by, counted, null, null);
     if the.crashes_max is null or counted < the.crashes_max then
+        insert into tenure.sync_crash as x (sync, crashes) values (the.id, 1)
+            on conflict (sync) do update set crashes = x.crashes + 1;
         update tenure.sync_job j set told = true where j.id = the.id and j.token = the.token;
         return false;
     end if;
     perform tenure.sync_remember(the.id, '', the.token, the.locked_by, null, null, false, now);
     perform tenure.sync_note(now, the.id, '', 'failed', the.token, the.locked_by, null, 'crash_limit', null);
-    perform tenure.sync_end(the.id, 'FAILED', 'crash_limit', 'crash_limit', now);
+    -- The count is locked after the chunks, as completions do it.
+    perform tenure.sync_end(the.id, 'FAILED', 'crash_limit', 'crash_limit', now, counted);
     return true;
 end $$;
 
