@@ -8,6 +8,7 @@
 //! - [`lease`]: the right to work on one unit until a deadline, and the reasons it can be lost.
 //! - [`queue`]: the work queue. [`queue::Queues`] is the whole queue as one value: the in-memory backend keeps it
 //!   behind a lock, and every other backend is compared with it step by step.
+//! - [`schedule`]: jobs that are enqueued by the clock, each slot once.
 //! - [`retry`]: when a failed attempt may run again.
 //! - [`bounds`] and [`json`]: what callers may send, and the one error that says why not.
 
@@ -17,6 +18,7 @@ pub mod lease;
 pub mod queue;
 
 pub mod retry;
+pub mod schedule;
 pub mod time;
 
 pub use bounds::Invalid;

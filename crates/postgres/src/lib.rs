@@ -16,6 +16,7 @@ mod listen;
 mod migrate;
 mod pool;
 mod queue;
+mod schedule;
 mod transaction;
 mod upkeep;
 mod value;

@@ -9,7 +9,10 @@ use crate::value::get;
 use tenure_store::{Result, StoreError};
 use tokio_postgres::types::Type;
 
-const MIGRATIONS: &[(&str, &str)] = &[("0001_queue", include_str!("../migrations/0001_queue.sql"))];
+const MIGRATIONS: &[(&str, &str)] = &[
+    ("0001_queue", include_str!("../migrations/0001_queue.sql")),
+    ("0002_schedule", include_str!("../migrations/0002_schedule.sql")),
+];
 
 /// In an order in which each finds what it names.
 const FUNCTIONS: &[&str] = &[
@@ -32,6 +35,8 @@ const FUNCTIONS: &[&str] = &[
     include_str!("../functions/queue/change.sql"),
     include_str!("../functions/queue/json.sql"),
     include_str!("../functions/queue/sql.sql"),
+    include_str!("../functions/schedule/put.sql"),
+    include_str!("../functions/schedule/fire.sql"),
 ];
 
 /// The version this crate knows.

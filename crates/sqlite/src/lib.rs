@@ -20,6 +20,7 @@ mod patience;
 mod queue;
 mod reader;
 mod savepoint;
+mod schedule;
 mod sql;
 #[cfg(test)]
 mod tests;

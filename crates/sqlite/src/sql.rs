@@ -11,6 +11,19 @@ macro_rules! statements {
 }
 
 statements! {
+    SCHEDULE_CHANGE = "schedule/change.sql",
+    SCHEDULE_CREATE = "schedule/create.sql",
+    SCHEDULE_DRAW_REVISION = "schedule/draw_revision.sql",
+    SCHEDULE_DUE = "schedule/due.sql",
+    SCHEDULE_FIRE = "schedule/fire.sql",
+    SCHEDULE_FIRING = "schedule/firing.sql",
+    SCHEDULE_FIRINGS = "schedule/firings.sql",
+    SCHEDULE_FORGET_FIRINGS = "schedule/forget_firings.sql",
+    SCHEDULE_NEXT = "schedule/next.sql",
+    SCHEDULE_REMOVE = "schedule/remove.sql",
+    SCHEDULE = "schedule/schedule.sql",
+    SCHEDULES = "schedule/schedules.sql",
+    SCHEDULE_TRIM = "schedule/trim.sql",
     ANY_STUCK = "store/any_stuck.sql",
     EPOCH = "store/epoch.sql",
     NEW_EPOCH = "store/new_epoch.sql",
@@ -175,6 +188,9 @@ mod tests {
             (PRUNE_TENANTS, "INDEX tenant_idle"),
             (DEDUP_ENDED, "INDEX dedup_job"),
             (EVENTS, "INDEX event_job"),
+            (SCHEDULE_DUE, "INDEX schedule_due"),
+            (SCHEDULE_NEXT, "INDEX schedule_due"),
+            (SCHEDULE_FIRINGS, "PRIMARY KEY"),
         ] {
             let plan = plan(&conn, text);
             assert!(plan.contains(index) && !plan.contains("TEMP B-TREE FOR ORDER"), "{text}\n{plan}");

@@ -20,6 +20,8 @@ mod request;
 pub mod rules;
 mod settings;
 
+pub(crate) use job::words;
+
 pub use event::{Event, What, timeline};
 pub use explain::{Explanation, Situation, Why, explain};
 pub use job::{Attempt, Job, JobId, Lease, Outcome, Reason, Status};

@@ -25,8 +25,8 @@ async fn c18_eight_openings_of_an_empty_database_make_one_schema() {
         opening.await.unwrap().unwrap();
     }
     let hand = connect(database.url()).await;
-    let applied: i64 = hand.query_one("select count(*) from tenure.migration", &[]).await.unwrap().get(0);
-    assert_eq!(applied, 1);
+    let once = "select count(*) = max(version) from tenure.migration";
+    assert!(hand.query_one(once, &[]).await.unwrap().get::<_, bool>(0), "each step was applied once");
 }
 
 #[tokio::test(flavor = "multi_thread")]
