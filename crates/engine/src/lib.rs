@@ -29,6 +29,7 @@ mod connect;
 mod error;
 mod operate;
 mod queue;
+pub mod schedule;
 pub mod upkeep;
 
 use std::sync::Arc;

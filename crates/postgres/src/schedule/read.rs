@@ -74,11 +74,8 @@ fn read(row: &Row) -> Result<Schedule> {
         (Some(slot), Some(fired_at), Some(job)) => Some(Firing { slot, fired_at, job: JobId(job) }),
         _ => None,
     };
-    let mut job = NewJob::new(
-        get::<String>(row, "queue")?,
-        get::<String>(row, "kind")?,
-        get::<String>(row, "payload")?,
-    );
+    let mut job =
+        NewJob::new(get::<String>(row, "queue")?, get::<String>(row, "kind")?, get::<String>(row, "payload")?);
     job.priority = get(row, "priority")?;
     job.attempts_max = get::<i32>(row, "attempts_max")? as u32;
     job.timeout_ms = get::<Option<i64>>(row, "timeout_ms")?.map(|ms| ms as u64);

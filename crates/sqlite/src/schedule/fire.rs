@@ -12,11 +12,8 @@ use tenure_core::schedule::{Fire, Fired, Refused, rules};
 /// Deals with slots that are due, unless another has since they were looked at.
 pub(super) fn fire(step: &Step<'_>, fire: &Fire) -> Done<Result<Fired, Refused>> {
     let Some(schedule) = look::schedule(step, &fire.name)? else { return Ok(Err(Refused::Absent)) };
-    let standing = rules::Standing {
-        revision: schedule.revision,
-        paused: schedule.definition.paused,
-        next_at: schedule.next_at,
-    };
+    let standing =
+        rules::Standing { revision: schedule.revision, paused: schedule.definition.paused, next_at: schedule.next_at };
     if let Err(refused) = rules::judge(standing, fire, step.now) {
         return Ok(Err(refused));
     }

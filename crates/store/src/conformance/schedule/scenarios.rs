@@ -392,7 +392,11 @@ pub async fn x_the_last_firings_are_kept<H: Harness>() {
     for n in 0..3 {
         let slots: Vec<Time> = (1 + n * 50..=(n + 1) * 50).map(slot).collect();
         let fired = fire(&w, firing(&schedule, &slots, slot((n + 1) * 50 + 1))).await.expect("due");
-        all.extend(slots.iter().zip(&fired.jobs).map(|(slot, job)| Firing { slot: *slot, fired_at: fired.at, job: *job }));
+        all.extend(slots.iter().zip(&fired.jobs).map(|(slot, job)| Firing {
+            slot: *slot,
+            fired_at: fired.at,
+            job: *job,
+        }));
         schedule = look(&w).await;
     }
     all.reverse();

@@ -26,15 +26,35 @@ pub(super) enum Seen {
 #[derive(Clone, Debug)]
 pub(super) enum Op {
     /// A definition; its first slot so many seconds from now, or none.
-    Put { name: usize, definition: usize, paused: bool, seen: Seen, next_in: Option<i64> },
+    Put {
+        name: usize,
+        definition: usize,
+        paused: bool,
+        seen: Seen,
+        next_in: Option<i64>,
+    },
     Remove(usize),
     /// Slots so many seconds after the cursor, each step from the last; some dropped before them.
-    Fire { name: usize, seen: Seen, from: i64, steps: Vec<i64>, missed: u32, then: i64 },
+    Fire {
+        name: usize,
+        seen: Seen,
+        from: i64,
+        steps: Vec<i64>,
+        missed: u32,
+        then: i64,
+    },
     /// Seconds, also back.
     Clock(i64),
     Due(u32),
-    List { after: Option<usize>, limit: u32 },
-    Firings { name: usize, below: Option<i64>, limit: u32 },
+    List {
+        after: Option<usize>,
+        limit: u32,
+    },
+    Firings {
+        name: usize,
+        below: Option<i64>,
+        limit: u32,
+    },
 }
 
 /// A walk of `steps` operations.
