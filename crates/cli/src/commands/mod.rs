@@ -4,6 +4,7 @@ mod enqueue;
 mod job;
 mod migrate;
 mod queue;
+mod schedule;
 mod serve;
 mod store;
 
@@ -25,6 +26,9 @@ pub(crate) enum Command {
     /// Look at queues, pause and limit them
     #[command(subcommand)]
     Queue(queue::Queue),
+    /// Enqueue jobs by the clock
+    #[command(subcommand)]
+    Schedule(schedule::Schedule),
     /// Bring the schema of a PostgreSQL store to this version
     Migrate(migrate::Migrate),
     /// Look after the store
@@ -48,6 +52,7 @@ impl Command {
             Command::Enqueue(enqueue) => enqueue.run(tenure, output).await,
             Command::Job(job) => job.run(tenure, output).await,
             Command::Queue(queue) => queue.run(tenure, output).await,
+            Command::Schedule(schedule) => schedule.run(tenure, output).await,
             // Run before a store is opened.
             Command::Migrate(_) => Ok(()),
             Command::Store(store) => store.run(tenure, output).await,

@@ -2,6 +2,7 @@
 
 mod commands;
 mod operate;
+mod schedule;
 mod serve;
 
 use assert_cmd::Command;

@@ -4,5 +4,6 @@ mod conformance;
 mod limits;
 mod plain_sql;
 mod races;
+mod schedule;
 mod schema;
 mod support;

@@ -4,6 +4,7 @@ mod bulk;
 mod job;
 mod limits;
 mod queue;
+mod schedule;
 mod service;
 
 use crate::app::App;
@@ -17,7 +18,12 @@ use utoipa_axum::routes;
 
 /// Every route, and the document that describes exactly these.
 pub(crate) fn all() -> OpenApiRouter<App> {
-    let lists = OpenApiRouter::new().routes(routes!(job::list::list)).routes(routes!(queue::list::list));
+    let lists = OpenApiRouter::new()
+        .routes(routes!(job::list::list))
+        .routes(routes!(schedule::list::list))
+        .routes(routes!(schedule::firings::firings))
+        .routes(routes!(schedule::next::next))
+        .routes(routes!(queue::list::list));
     let rest = OpenApiRouter::new()
         .routes(routes!(queue::enqueue::enqueue))
         .routes(routes!(queue::claim::claim))
@@ -38,6 +44,9 @@ pub(crate) fn all() -> OpenApiRouter<App> {
         .routes(routes!(bulk::cancel::cancel))
         .routes(routes!(bulk::retry::retry))
         .routes(routes!(limits::show::show, limits::change::change))
+        .routes(routes!(schedule::put::put, schedule::show::show, schedule::remove::remove))
+        .routes(routes!(schedule::pause::pause))
+        .routes(routes!(schedule::resume::resume))
         .routes(routes!(service::openapi::openapi))
         .routes(routes!(service::health::health))
         .routes(routes!(service::ready::ready))

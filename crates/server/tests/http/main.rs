@@ -4,6 +4,7 @@ mod api;
 mod bad_input;
 mod edges;
 mod operate;
+mod schedules;
 mod settings;
 mod stores;
 

@@ -4,9 +4,11 @@
 
 mod operate;
 mod queue;
+mod schedule;
 
 pub use operate::{Bulk, Cancelled, Explanation, Retried, Why};
 pub use queue::{Counts, Limits, Queue, Queues, Rate};
+pub use schedule::{Firing, Firings, Schedule, ScheduledJob, Schedules, Slot, Slots};
 
 use crate::time;
 use serde::{Serialize, Serializer};
