@@ -10,6 +10,7 @@
 //!   behind a lock, and every other backend is compared with it step by step.
 //! - [`domain`]: exclusive, ordered work per key; [`domain::Domains`] is all of them as one value.
 //! - [`sync`]: syncs cut into chunks; [`sync::Syncs`] is all of them as one value.
+//! - [`schedule`]: jobs that are enqueued by the clock, each slot once.
 //! - [`retry`]: when a failed attempt may run again.
 //! - [`bounds`] and [`json`]: what callers may send, and the one error that says why not.
 
@@ -20,6 +21,7 @@ pub mod lease;
 pub mod queue;
 
 pub mod retry;
+pub mod schedule;
 pub mod sync;
 pub mod time;
 

@@ -33,6 +33,7 @@ mod error;
 mod job;
 mod operate;
 mod queue;
+pub mod schedule;
 mod signals;
 pub mod sync;
 pub mod testing;

@@ -4,6 +4,7 @@
 //! survives a restart, and tokens live as long as the process (L2).
 
 mod domain;
+mod schedule;
 mod sync;
 
 use async_trait::async_trait;
@@ -23,6 +24,7 @@ pub struct MemoryStore {
     queues: Mutex<Queues>,
     domains: MemoryDomains,
     syncs: Mutex<tenure_core::sync::Syncs>,
+    schedules: schedule::Shelf,
     clock: Clock,
     signals: Signals,
 }

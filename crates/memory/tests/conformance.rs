@@ -56,3 +56,9 @@ async fn walks_agree_with_core() {
 async fn more_walks_agree_with_core() {
     walked(SEEDS / 2..SEEDS).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn walks_of_schedules_agree_with_core() {
+    let report = tenure_store::conformance::schedule::schedule_walks::<Memory>(0..60, 800).await;
+    println!("{} operations met {:?}", report.steps, report.met);
+}

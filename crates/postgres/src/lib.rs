@@ -18,6 +18,7 @@ mod listen;
 mod migrate;
 mod pool;
 mod queue;
+mod schedule;
 mod sync;
 pub mod transaction;
 mod upkeep;

@@ -11,6 +11,7 @@ use tokio_postgres::types::Type;
 
 const MIGRATIONS: &[(&str, &str)] = &[
     ("0001_queue", include_str!("../migrations/0001_queue.sql")),
+    ("0002_schedule", include_str!("../migrations/0002_schedule.sql")),
     ("0003_domain", include_str!("../migrations/0003_domain.sql")),
     ("0004_sync", include_str!("../migrations/0004_sync.sql")),
 ];
@@ -49,6 +50,8 @@ const FUNCTIONS: &[&str] = &[
     include_str!("../functions/sync/claim.sql"),
     include_str!("../functions/sync/finish.sql"),
     include_str!("../functions/sync/sql.sql"),
+    include_str!("../functions/schedule/put.sql"),
+    include_str!("../functions/schedule/fire.sql"),
 ];
 
 /// The version this crate knows.

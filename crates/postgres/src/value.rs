@@ -56,7 +56,7 @@ pub(crate) fn at_opt(row: &Row, column: &str) -> Result<Option<Time>> {
 }
 
 /// A word of one of core's lists.
-fn word<T>(row: &Row, column: &str, parse: fn(&str) -> Option<T>) -> Result<Option<T>> {
+pub(crate) fn word<T>(row: &Row, column: &str, parse: fn(&str) -> Option<T>) -> Result<Option<T>> {
     let Some(word) = get::<Option<&str>>(row, column)? else { return Ok(None) };
     parse(word).map(Some).ok_or_else(|| StoreError::broken(format!("column {column} holds `{word}`")))
 }
@@ -177,7 +177,7 @@ pub(crate) fn backoff_text(backoff: Backoff) -> String {
     format!("{{{initial_ms},{factor},{max_ms},{jitter}}}")
 }
 
-fn backoff(parts: &[f64]) -> Option<Backoff> {
+pub(crate) fn backoff(parts: &[f64]) -> Option<Backoff> {
     let [initial_ms, factor, max_ms, jitter] = parts else { return None };
     Some(Backoff { initial_ms: *initial_ms as u64, factor: *factor, max_ms: *max_ms as u64, jitter: *jitter })
 }

@@ -22,6 +22,7 @@ mod patience;
 mod queue;
 mod reader;
 mod savepoint;
+mod schedule;
 mod sql;
 mod sync;
 #[cfg(test)]

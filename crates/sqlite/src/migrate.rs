@@ -11,6 +11,7 @@ use tenure_core::Time;
 /// Name and text of each step, in order; its number is its place, from 1. Never edited once released.
 const MIGRATIONS: &[(&str, &str)] = &[
     ("queue", include_str!("../migrations/0001_queue.sql")),
+    ("schedule", include_str!("../migrations/0002_schedule.sql")),
     ("domain", include_str!("../migrations/0003_domain.sql")),
     ("sync", include_str!("../migrations/0004_sync.sql")),
 ];

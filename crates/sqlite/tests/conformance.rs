@@ -85,3 +85,8 @@ async fn the_walk_agrees_with_core_at_every_step() {
 async fn another_walk_agrees_with_core_at_every_step() {
     tenure_store::conformance::walks::<Unsynced>(12..24, 2_700).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_walk_of_schedules_agrees_with_core_at_every_step() {
+    tenure_store::conformance::schedule::schedule_walks::<Unsynced>(0..12, 800).await;
+}

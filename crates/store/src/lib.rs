@@ -13,6 +13,7 @@ pub mod conformance;
 mod domain;
 mod error;
 mod finding;
+mod schedule;
 mod sync;
 mod transaction;
 mod wake;
@@ -28,6 +29,7 @@ pub use clock::Clock;
 pub use domain::DomainStore;
 pub use error::{Outcome, StoreError};
 pub use finding::{Finding, Level};
+pub use schedule::ScheduleStore;
 pub use sync::{OrRefused, SyncStore};
 pub use transaction::{Place, TransactionError};
 pub use wake::{Listener, Signals};
@@ -40,9 +42,9 @@ pub type Fenced<T> = std::result::Result<T, LostReason>;
 
 /// A backend: the verbs of each face, their lists, and the upkeep that keeps it moving.
 #[async_trait]
-pub trait Store: QueueStore + DomainStore + SyncStore + Upkeep {}
+pub trait Store: QueueStore + ScheduleStore + DomainStore + SyncStore + Upkeep {}
 
-impl<S: QueueStore + DomainStore + SyncStore + Upkeep> Store for S {}
+impl<S: QueueStore + ScheduleStore + DomainStore + SyncStore + Upkeep> Store for S {}
 
 /// The work queue.
 #[async_trait]

@@ -10,6 +10,7 @@ use crate::read::{Body, Fields, Object};
 use crate::shape::{self, Shape};
 use crate::text;
 use std::time::Duration;
+use tenure::schedule::{CatchUp, NewSchedule};
 use tenure::{
     Act, Action, Backoff, Beat, Change, Claim, Ending, Filter, JobId, LaneOnFailure, NewJob, Rate, Retry, Status,
     Token, bounds,
@@ -265,6 +266,30 @@ pub fn change(body: Body<'_>) -> Result<Change, Problem> {
         rate_limit: object.set("rate_limit", rate),
         rate_limit_per_key: object.set("rate_limit_per_key", rate),
     })
+}
+
+/// Reads a schedule called `name`.
+pub fn schedule(body: Body<'_>, name: &str) -> Result<NewSchedule, Problem> {
+    let mut object = body.object(&shape::SCHEDULE)?;
+    let template = |mut sent: Object<'_>| {
+        let queue = sent.text("queue").unwrap_or_default();
+        job(&mut sent, NewJob::new(queue, "", "null"))
+    };
+    let job = object.object("job").map_or_else(|| NewJob::new("", "", "null"), template);
+    let mut schedule = NewSchedule::new(name, object.text("cron").unwrap_or_default(), job);
+    if let Some(zone) = object.text("zone") {
+        schedule.zone = zone;
+    }
+    if let Some(catch_up) = object.text("catch_up").as_deref().and_then(CatchUp::parse) {
+        schedule.catch_up = catch_up;
+    }
+    schedule.paused = object.boolean("paused");
+    Ok(schedule)
+}
+
+/// Reads a pause or a resume, which says nothing.
+pub fn rest(body: Body<'_>) -> Result<(), Problem> {
+    body.object(&shape::REST).map(drop)
 }
 
 /// Reads a change of the engine's limits: the outer `None` leaves it as it is, the inner one is no limit.

@@ -325,6 +325,43 @@ pub static LIMITS_CHANGE: Shape = Shape {
     fields: &[setting("max_running", Holds::Running, "At most so many jobs running, in all queues; null is no limit.")],
 };
 
+/// The job that a schedule enqueues for each slot.
+pub static SCHEDULED_JOB: Shape = Shape {
+    name: "ScheduledJob",
+    fields: &[
+        required("queue", Holds::Text, "The queue it is enqueued in."),
+        required("kind", Holds::Text, KIND),
+        PAYLOAD,
+        PRIORITY,
+        ORDERING_KEY,
+        LIMIT_KEY,
+        ATTEMPTS,
+        TIMEOUT,
+        OWN_BACKOFF,
+    ],
+};
+/// A schedule, as it shall be.
+pub static SCHEDULE: Shape = Shape {
+    name: "NewSchedule",
+    fields: &[
+        required(
+            "cron",
+            Holds::Text,
+            "Its slots: 5 fields, 6 with seconds in front, an alias such as @daily, or @every and a span.",
+        ),
+        optional("zone", Holds::Text, "The IANA zone in which they are read; default UTC."),
+        optional(
+            "catch_up",
+            Holds::Word(&["none", "latest", "all"]),
+            "What becomes of slots that nobody looked at in time; default latest.",
+        ),
+        optional("paused", Holds::Bool, "Whether it rests; if left out that stays as it is."),
+        required("job", Holds::Object(&SCHEDULED_JOB), "What is enqueued for each slot."),
+    ],
+};
+/// An operator lets a schedule rest, or go on.
+pub static REST: Shape = Shape { name: "Rest", fields: &[] };
+
 /// Every shape of the HTTP API, for its OpenAPI document.
 pub static ALL: &[&Shape] = &[
     &BACKOFF,
@@ -366,6 +403,9 @@ pub static ALL: &[&Shape] = &[
     &sync::COMPLETE_CHUNK,
     &sync::FAIL_CHUNK,
     &sync::CANCEL,
+    &SCHEDULED_JOB,
+    &SCHEDULE,
+    &REST,
 ];
 
 impl Shape {

@@ -9,6 +9,7 @@ mod job;
 mod man;
 mod migrate;
 mod queue;
+mod schedule;
 mod serve;
 mod store;
 mod sync;
@@ -42,6 +43,9 @@ pub(crate) enum Command {
     /// Plan syncs, look at them, cancel them
     #[command(subcommand)]
     Sync(sync::Sync),
+    /// Enqueue jobs by the clock
+    #[command(subcommand)]
+    Schedule(schedule::Schedule),
     /// Bring the schema of a PostgreSQL store to this version
     Migrate(migrate::Migrate),
     /// Look at the store's health, and say what to do
@@ -76,6 +80,7 @@ impl Command {
             Command::Doctor(doctor) => doctor.run(tenure, output).await,
             Command::Domain(domain) => domain.run(tenure, output).await,
             Command::Sync(sync) => sync.run(tenure, output).await,
+            Command::Schedule(schedule) => schedule.run(tenure, output).await,
             // Run before a store is opened.
             Command::Migrate(_) | Command::Demo(_) | Command::Completions(_) | Command::Man(_) => Ok(()),
             Command::Store(store) => store.run(tenure, output).await,

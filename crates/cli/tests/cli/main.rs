@@ -5,6 +5,7 @@ mod commands;
 mod demo;
 mod domains;
 mod operate;
+mod schedule;
 mod serve;
 mod sync;
 mod work;

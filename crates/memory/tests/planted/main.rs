@@ -3,6 +3,7 @@
 
 mod disguise;
 mod domain;
+mod schedule;
 mod store;
 mod sync;
 mod wrong;

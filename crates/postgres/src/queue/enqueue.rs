@@ -110,7 +110,7 @@ pub(crate) const EVERY_QUEUE: &str = "*";
 
 impl PostgresStore {
     /// Tells this process at once, and the others soon, that these queues may have work.
-    pub(super) fn wake(&self, mut queues: Vec<&str>) {
+    pub(crate) fn wake(&self, mut queues: Vec<&str>) {
         queues.sort_unstable();
         queues.dedup();
         for queue in queues {

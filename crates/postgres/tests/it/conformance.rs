@@ -8,3 +8,8 @@ tenure_store::conformance!(Postgres);
 async fn random_operations_agree_with_core() {
     tenure_store::conformance::walks::<Postgres>(0..12, 2_500).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn random_operations_on_schedules_agree_with_core() {
+    tenure_store::conformance::schedule::schedule_walks::<Postgres>(0..8, 600).await;
+}

@@ -10,6 +10,7 @@ mod plans;
 mod pooler;
 mod races;
 mod roles;
+mod schedule;
 mod schema;
 mod support;
 mod sync;

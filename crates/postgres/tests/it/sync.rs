@@ -6,8 +6,9 @@ use tenure_core::sync::{
     Unit,
 };
 use tenure_core::{LostReason, Token};
-use tenure_postgres::{PostgresStore, TransactionError, chunk_held_in, complete_chunk_in};
-use tenure_store::SyncStore;
+use tenure_postgres::PostgresStore;
+use tenure_postgres::transaction::{chunk_held, complete_chunk};
+use tenure_store::{Place, SyncStore, TransactionError};
 
 tenure_store::sync_conformance!(Postgres);
 
@@ -16,6 +17,10 @@ async fn walks_agree_with_core() {
     let report = tenure_store::conformance::sync::walks::<Postgres>(200..209, 1_200).await;
     let repeats_one = std::env::var_os("TENURE_SEED").is_some() || std::env::var_os("TENURE_STEPS").is_some();
     assert!(report.steps >= 10_000 || repeats_one, "only {} operations", report.steps);
+}
+
+fn place() -> Place {
+    Place::Schema("tenure".into())
 }
 
 async fn planned(store: &PostgresStore, hashes: &[&str]) -> SyncId {
@@ -65,14 +70,14 @@ async fn q10_rows_and_completion_are_one_transaction() {
 
     let tx = hand.transaction().await.unwrap();
     tx.execute("insert into copied values (1)", &[]).await.unwrap();
-    chunk_held_in(&tx, "tenure", &chunk, "w").await.unwrap();
-    complete_chunk_in(&tx, "tenure", &chunk, "w", Some(1), Some("{\"at\":1}")).await.unwrap();
+    chunk_held(&tx, &place(), &chunk, "w").await.unwrap();
+    complete_chunk(&tx, &place(), &chunk, "w", Some(1), Some("{\"at\":1}")).await.unwrap();
     tx.rollback().await.unwrap();
     assert_eq!(state().await, State::Running);
 
     let tx = hand.transaction().await.unwrap();
     tx.execute("insert into copied values (1)", &[]).await.unwrap();
-    complete_chunk_in(&tx, "tenure", &chunk, "w", Some(1), Some("{\"at\":1}")).await.unwrap();
+    complete_chunk(&tx, &place(), &chunk, "w", Some(1), Some("{\"at\":1}")).await.unwrap();
     tx.commit().await.unwrap();
     assert_eq!(state().await, State::Completed);
     assert_eq!(store.chunk(sync, "a").await.unwrap().unwrap().cursor.as_deref(), Some("{\"at\":1}"));
@@ -82,7 +87,7 @@ async fn q10_rows_and_completion_are_one_transaction() {
         let tx = hand.transaction().await.unwrap();
         tx.execute("insert into copied values (2)", &[]).await.unwrap();
         let stale = ClaimedChunk { token, ..chunk.clone() };
-        let refused = complete_chunk_in(&tx, "tenure", &stale, owner, Some(1), None).await.unwrap_err();
+        let refused = complete_chunk(&tx, &place(), &stale, owner, Some(1), None).await.unwrap_err();
         assert!(matches!(refused, TransactionError::LeaseLost(lost) if lost == reason), "{refused}");
     }
     let copied: i64 = hand.query_one("select count(*) from copied", &[]).await.unwrap().get(0);
@@ -118,7 +123,7 @@ async fn q10_a_held_chunk_is_kept_from_others_and_its_heartbeat_goes_on() {
     let chunk = store.claim_chunk(claim.clone()).await.unwrap().unwrap();
     let mut hand = connect(database.url()).await;
     let tx = hand.transaction().await.unwrap();
-    chunk_held_in(&tx, "tenure", &chunk, "w").await.unwrap();
+    chunk_held(&tx, &place(), &chunk, "w").await.unwrap();
     let beat = || Beat::new(Unit::chunk(sync, "a"), "w", chunk.token);
     assert!(store.heartbeat_sync(beat()).await.unwrap().is_ok(), "the row is only key-shared");
     // Wait until the lease has run out, by the store's own word.
@@ -138,7 +143,7 @@ async fn l10_a_completion_in_a_transaction_does_not_block_the_syncs_heartbeat() 
     let chunk = claimed(&store, sync).await;
     let mut hand = connect(database.url()).await;
     let tx = hand.transaction().await.unwrap();
-    complete_chunk_in(&tx, "tenure", &chunk, "w", None, None).await.unwrap();
+    complete_chunk(&tx, &place(), &chunk, "w", None, None).await.unwrap();
     let beat = Beat::new(Unit::sync(sync), "w", held.token);
     assert!(store.heartbeat_sync(beat).await.unwrap().is_ok());
     assert_eq!(claimed(&store, sync).await.chunk_hash, "b", "nor claims of other chunks");

@@ -5,6 +5,7 @@ mod domain;
 mod job;
 mod limits;
 mod queue;
+mod schedule;
 mod service;
 mod sync;
 
@@ -20,7 +21,11 @@ use utoipa_axum::routes;
 /// Every route, and the document that describes exactly these.
 pub(crate) fn all() -> OpenApiRouter<App> {
     let lists = OpenApiRouter::new().routes(routes!(job::list::list)).routes(routes!(queue::list::list));
-    let lists = lists.routes(routes!(domain::list::list));
+    let lists = lists
+        .routes(routes!(domain::list::list))
+        .routes(routes!(schedule::list::list))
+        .routes(routes!(schedule::firings::firings))
+        .routes(routes!(schedule::next::next));
     let rest = OpenApiRouter::new()
         .routes(routes!(queue::enqueue::enqueue))
         .routes(routes!(queue::claim::claim))
@@ -48,6 +53,9 @@ pub(crate) fn all() -> OpenApiRouter<App> {
         .routes(routes!(domain::skip::skip))
         .routes(routes!(domain::show::show, domain::change::change))
         .routes(routes!(domain::timeline::timeline))
+        .routes(routes!(schedule::put::put, schedule::show::show, schedule::remove::remove))
+        .routes(routes!(schedule::pause::pause))
+        .routes(routes!(schedule::resume::resume))
         .routes(routes!(service::openapi::openapi))
         .routes(routes!(service::health::health))
         .routes(routes!(service::ready::ready))

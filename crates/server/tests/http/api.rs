@@ -305,6 +305,7 @@ async fn the_openapi_document_names_exactly_the_routes() {
     }
     routes.sort();
     let expected = [
+        "delete /v1/schedules/{name}",
         "get /",
         "get /healthz",
         "get /readyz",
@@ -319,6 +320,10 @@ async fn the_openapi_document_names_exactly_the_routes() {
         "get /v1/openapi.json",
         "get /v1/queues",
         "get /v1/queues/{queue}",
+        "get /v1/schedules",
+        "get /v1/schedules/{name}",
+        "get /v1/schedules/{name}/firings",
+        "get /v1/schedules/{name}/next",
         "post /v1/claim",
         "post /v1/domains/{domain}/acquire",
         "post /v1/domains/{domain}/fail",
@@ -338,9 +343,12 @@ async fn the_openapi_document_names_exactly_the_routes() {
         "post /v1/jobs/{id}/snooze",
         "post /v1/queues/{queue}/claim",
         "post /v1/queues/{queue}/jobs",
+        "post /v1/schedules/{name}/pause",
+        "post /v1/schedules/{name}/resume",
         "put /v1/domains/{domain}",
         "put /v1/limits",
         "put /v1/queues/{queue}",
+        "put /v1/schedules/{name}",
     ];
     assert_eq!(routes, expected);
     // A client that is made from the document has one method for each operation.

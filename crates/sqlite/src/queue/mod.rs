@@ -18,7 +18,7 @@ pub(crate) mod operate;
 mod pick;
 pub(crate) mod prune;
 pub(crate) mod recover;
-mod row;
+pub(crate) mod row;
 mod shelf;
 pub(crate) mod show;
 pub(crate) mod situation;

@@ -13,11 +13,11 @@ use tenure_core::{Time, Token};
 
 type Read<T> = rusqlite::Result<T>;
 
-pub(super) fn time(row: &Row<'_>, at: usize) -> Read<Time> {
+pub(crate) fn time(row: &Row<'_>, at: usize) -> Read<Time> {
     row.get(at).map(Time)
 }
 
-pub(super) fn time_opt(row: &Row<'_>, at: usize) -> Read<Option<Time>> {
+pub(crate) fn time_opt(row: &Row<'_>, at: usize) -> Read<Option<Time>> {
     Ok(row.get::<_, Option<i64>>(at)?.map(Time))
 }
 
@@ -26,7 +26,7 @@ pub(super) fn token_opt(row: &Row<'_>, at: usize) -> Read<Option<Token>> {
 }
 
 /// A word of one of core's lists.
-pub(super) fn word<T>(row: &Row<'_>, at: usize, parse: fn(&str) -> Option<T>) -> Read<T> {
+pub(crate) fn word<T>(row: &Row<'_>, at: usize, parse: fn(&str) -> Option<T>) -> Read<T> {
     let text = row.get_ref(at)?.as_str()?;
     parse(text).ok_or_else(|| unknown(at, text))
 }
@@ -50,7 +50,7 @@ pub(super) fn pulse(row: &Row<'_>, at: usize) -> Read<Pulse> {
 }
 
 /// A job's own backoff, in four columns from `at` on: all or none.
-pub(super) fn backoff(row: &Row<'_>, at: usize) -> Read<Option<Backoff>> {
+pub(crate) fn backoff(row: &Row<'_>, at: usize) -> Read<Option<Backoff>> {
     let Some(initial_ms) = row.get(at)? else { return Ok(None) };
     Ok(Some(Backoff { initial_ms, factor: row.get(at + 1)?, max_ms: row.get(at + 2)?, jitter: row.get(at + 3)? }))
 }

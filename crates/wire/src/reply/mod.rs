@@ -5,12 +5,14 @@
 mod doctor;
 mod operate;
 mod queue;
+mod schedule;
 pub mod sync;
 mod work;
 
 pub use doctor::{Finding, Findings};
 pub use operate::{Bulk, Cancelled, Explanation, Retried, Why};
 pub use queue::{Counts, Limits, Queue, Queues, Rate};
+pub use schedule::{Firing, Firings, Schedule, ScheduledJob, Schedules, Slot, Slots};
 pub use work::{Demo, Report};
 
 use crate::time;

@@ -1,0 +1,11 @@
+-- schedule/fire.sql: moves the cursor of a schedule (T1).
+-- Guard  name and the revision that was judged, else no change
+-- In     1 name, 2 revision, 3 the new revision, 4 next_at, 5 slots fired, 6 slots missed, 7 the last of these or NULL,
+--        8 the last slot fired or NULL, 9 when, 10 its job
+-- Reply  nothing; changes tell whether the guard held
+-- Index  schedule's key; writes schedule_due
+UPDATE schedule
+   SET revision = ?3, next_at = ?4, fired = fired + ?5, missed = missed + ?6, missed_at = coalesce(?7, missed_at),
+       last_slot = coalesce(?8, last_slot), last_fired_at = iif(?8 IS NULL, last_fired_at, ?9),
+       last_job = coalesce(?10, last_job)
+ WHERE name = ?1 AND revision = ?2

@@ -1,0 +1,48 @@
+//! The verbs of schedules, one file each: facts are read, [`tenure_core::schedule::rules`] decides, and the decision is
+//! written under its guard, all in the transaction that was begun before.
+
+mod fire;
+mod look;
+mod put;
+
+use crate::SqliteStore;
+use async_trait::async_trait;
+use tenure_core::Time;
+use tenure_core::queue::Page;
+use tenure_core::schedule::{Due, Fire, Fired, Firing, Put, Refused, Schedule};
+use tenure_store::{Result, ScheduleStore};
+
+#[async_trait]
+impl ScheduleStore for SqliteStore {
+    async fn put_schedule(&self, put: Put) -> Result<std::result::Result<Schedule, Refused>> {
+        self.write(1, move |step| put::put(step, &put)).await
+    }
+
+    async fn schedule(&self, name: &str) -> Result<Option<Schedule>> {
+        let name = name.to_owned();
+        self.read(move |step| look::schedule(step, &name)).await
+    }
+
+    async fn schedules(&self, after: Option<&str>, limit: u32) -> Result<Page<Schedule>> {
+        let after = after.map(str::to_owned);
+        self.read(move |step| look::schedules(step, after.as_deref(), limit)).await
+    }
+
+    async fn remove_schedule(&self, name: &str) -> Result<bool> {
+        let name = name.to_owned();
+        self.write(1, move |step| put::remove(step, &name)).await
+    }
+
+    async fn firings(&self, name: &str, before: Option<Time>, limit: u32) -> Result<Page<Firing>> {
+        let name = name.to_owned();
+        self.read(move |step| look::firings(step, &name, before, limit)).await
+    }
+
+    async fn due_schedules(&self, limit: u32) -> Result<Due> {
+        self.read(move |step| look::due(step, limit)).await
+    }
+
+    async fn fire(&self, fire: Fire) -> Result<std::result::Result<Fired, Refused>> {
+        self.write(fire.slots.len().max(1), move |step| fire::fire(step, &fire)).await
+    }
+}
