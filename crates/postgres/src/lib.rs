@@ -16,6 +16,7 @@ mod listen;
 mod migrate;
 mod pool;
 mod queue;
+mod told;
 mod transaction;
 mod upkeep;
 mod value;
@@ -26,13 +27,17 @@ pub use transaction::{TransactionError, enqueue_in, finish_in, held_in};
 use cursor::Cursors;
 use pool::Database;
 use std::sync::Arc;
-use tenure_store::{Result, Signals};
+use tenure_store::{Result, Sightings, Signals};
+use told::Told;
 
 /// A store in one schema of a PostgreSQL database.
 #[derive(Debug)]
 pub struct PostgresStore {
     database: Arc<Database>,
     cursors: Cursors,
+    sightings: Sightings,
+    /// Queues that other processes were told of, or would be soon.
+    told: Told,
     signals: Signals,
     listening: listen::Listening,
 }
@@ -50,7 +55,14 @@ impl PostgresStore {
         upkeep::check_epoch(&database).await?;
         let signals = Signals::default();
         let listening = listen::start(&options, signals.clone());
-        Ok(PostgresStore { database, cursors: Cursors::default(), signals, listening })
+        Ok(PostgresStore {
+            database,
+            cursors: Cursors::default(),
+            sightings: Sightings::default(),
+            told: Told::default(),
+            signals,
+            listening,
+        })
     }
 
     /// Brings the schema of the store at `url` to the version this crate knows. Returns the version it has now.

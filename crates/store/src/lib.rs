@@ -11,17 +11,19 @@ mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
+mod sightings;
 mod wake;
 
 use async_trait::async_trait;
 use tenure_core::queue::{
     Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
-    Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status,
+    Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status, Worker,
 };
 use tenure_core::{LostReason, Time};
 
 pub use clock::Clock;
 pub use error::{Outcome, StoreError};
+pub use sightings::Sightings;
 pub use wake::{Listener, Signals};
 
 /// The answer of a store: [`StoreError`] is the world's fault, never the caller's.
@@ -44,7 +46,8 @@ pub trait QueueStore: Send + Sync + 'static {
     async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<std::result::Result<Vec<Enqueued>, Conflict>>;
 
     /// Takes jobs that are due (Q2), after returning those whose lease ran out in these queues (L7). Never answers
-    /// "empty" from a cursor or hint.
+    /// "empty" from a cursor or hint. Every claim is a sighting of its worker
+    /// ([`worker`](tenure_core::queue::worker)); one that cannot be written never fails or delays the claim.
     async fn claim(&self, claim: Claim) -> Result<Claims>;
 
     /// Marks the first jobs of a shared lease as started (L6).
@@ -83,7 +86,10 @@ pub trait QueueStore: Send + Sync + 'static {
     /// Carries out operator actions (L9, L11), each answered on its own, in this order.
     async fn operate(&self, operations: Vec<Operation>) -> Result<Vec<std::result::Result<Status, Refusal>>>;
 
-    /// What bears on whether a job can run, in one or two cheap reads.
+    /// Workers by name, from after `after`: who was seen in the last day, where, and what it holds.
+    async fn workers(&self, after: Option<&str>, limit: u32) -> Result<Page<Worker>>;
+
+    /// What bears on whether a job can run, in a few cheap reads.
     async fn situation(&self, id: JobId) -> Result<Option<Situation>>;
 
     /// Hints that work may have become claimable. With all of them dropped the system is slower, not wrong.
@@ -111,4 +117,8 @@ pub trait Upkeep: Send + Sync + 'static {
 
     /// What this store is and how durable, in one line for people.
     async fn describe(&self) -> Result<String>;
+
+    /// Tells other processes what they would be told soon, before this one ends. What is not flushed is only found
+    /// later, by looking.
+    async fn flush(&self) -> Result<()>;
 }

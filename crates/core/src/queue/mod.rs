@@ -19,6 +19,7 @@ mod operate;
 mod request;
 pub mod rules;
 mod settings;
+pub mod worker;
 
 pub use event::{Event, What, timeline};
 pub use explain::{Explanation, Situation, Why, explain};
@@ -30,3 +31,4 @@ pub use request::{
     NewJob, Page, Pruned, QueueInfo, Recovered, Retry, Start, Verb,
 };
 pub use settings::{Change, LaneOnFailure, RETENTION_MS_DEFAULT, Rate, Settings, check_running};
+pub use worker::{Sight, Sighting, Watch, Worker};

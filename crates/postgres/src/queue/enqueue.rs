@@ -83,6 +83,7 @@ impl PostgresStore {
                 self.signals.ring(queue);
             }
             self.listening.tell(queue);
+            self.told.tell(queue);
         }
     }
 }

@@ -6,3 +6,4 @@ mod plain_sql;
 mod races;
 mod schema;
 mod support;
+mod workers;

@@ -5,6 +5,7 @@ mod job;
 mod limits;
 mod queue;
 mod service;
+mod worker;
 
 use crate::app::App;
 use crate::query;
@@ -17,7 +18,10 @@ use utoipa_axum::routes;
 
 /// Every route, and the document that describes exactly these.
 pub(crate) fn all() -> OpenApiRouter<App> {
-    let lists = OpenApiRouter::new().routes(routes!(job::list::list)).routes(routes!(queue::list::list));
+    let lists = OpenApiRouter::new()
+        .routes(routes!(job::list::list))
+        .routes(routes!(queue::list::list))
+        .routes(routes!(worker::list::list));
     let rest = OpenApiRouter::new()
         .routes(routes!(queue::enqueue::enqueue))
         .routes(routes!(queue::claim::claim))
