@@ -6,6 +6,7 @@ mod migrate;
 mod queue;
 mod serve;
 mod store;
+mod worker;
 
 use crate::failure::Failure;
 use crate::output::Output;
@@ -25,6 +26,9 @@ pub(crate) enum Command {
     /// Look at queues, pause and limit them
     #[command(subcommand)]
     Queue(queue::Queue),
+    /// Look at workers
+    #[command(subcommand)]
+    Worker(worker::Worker),
     /// Bring the schema of a PostgreSQL store to this version
     Migrate(migrate::Migrate),
     /// Look after the store
@@ -48,6 +52,7 @@ impl Command {
             Command::Enqueue(enqueue) => enqueue.run(tenure, output).await,
             Command::Job(job) => job.run(tenure, output).await,
             Command::Queue(queue) => queue.run(tenure, output).await,
+            Command::Worker(worker) => worker.run(tenure, output).await,
             // Run before a store is opened.
             Command::Migrate(_) => Ok(()),
             Command::Store(store) => store.run(tenure, output).await,
