@@ -3,9 +3,9 @@
 //! Always true: data goes to stdout, everything else to stderr; `--json` gives the shapes of the HTTP API; text from
 //! strangers is escaped before a terminal sees it; a password in a store address is never printed.
 //!
-//! Exit codes: 0 done · 1 declined at a question, or the doctor found something wrong · 2 wrong usage · 65 bad input, or it does not fit what is on record (a
-//! dedup key with another body, a cancel of what has ended, a retry of what has not) · 66 not on record · 69 store
-//! unavailable · 75 unknown outcome, try again · 77 not allowed.
+//! Exit codes: 0 done · 1 declined at a question, stopped half-way, or the doctor found something wrong · 2 wrong usage ·
+//! 65 bad input, or it does not fit what is on record (a dedup key with another body, a cancel of what has ended, a retry of what has not) · 66 not on record · 69 store
+//! unavailable · 74 output cannot be written · 75 unknown outcome, try again · 77 not allowed.
 
 mod address;
 mod commands;
@@ -36,8 +36,9 @@ Examples:
   tenure queue limit images --max-running 16
   tenure serve --store postgres://app@db.example/work
 
-Exit codes: 0 done, 1 declined at a question or unwell (doctor), 2 wrong usage, 65 bad input or in conflict with what is
-on record, 66 not on record, 69 store unavailable, 75 outcome unknown (try again), 77 not allowed."
+Exit codes: 0 done, 1 declined at a question or unwell (doctor), 2 wrong usage, 65 bad input or in
+conflict with what is on record, 66 not on record, 69 store unavailable, 74 output not written,
+75 outcome unknown (try again), 77 not allowed."
 )]
 struct Cli {
     /// Where the work is kept: sqlite:FILE, sqlite::memory:, postgres://USER@HOST/DATABASE or memory: [default:
@@ -98,5 +99,8 @@ async fn run(cli: Cli, output: &Output) -> Result<(), Failure> {
         return demo.run(&store, output).await;
     }
     let tenure = Tenure::open(&store).await.map_err(|error| Failure::opening(&store, error))?;
-    cli.command.run(&tenure, output).await
+    let ran = cli.command.run(&tenure, output).await;
+    // A process that ends at once would take its wake-ups with it. They are hints: losing them is no failure.
+    let _ = tenure.close().await;
+    ran
 }

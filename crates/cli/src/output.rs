@@ -53,12 +53,7 @@ impl Output {
             rows.for_each(|row| self.line(&row.join("\t")));
             return;
         }
-        let mut table = Table::new();
-        table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
-        rows.for_each(|row| {
-            table.add_row(row);
-        });
-        self.line(&table.trim_fmt());
+        self.line(&arranged(header, rows, None));
     }
 
     /// A note to the person, beside the data.
@@ -76,7 +71,48 @@ impl Output {
     }
 }
 
+/// A column narrower than this shows no word: a terminal without room for them all (or one that tells no width, as some
+/// tools pretend) gets lines that it may wrap itself.
+const COLUMN_MIN: u16 = 8;
+
+/// Rows as a table for a terminal; `width` in place of the terminal's own.
+fn arranged<const N: usize>(
+    header: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+    width: Option<u16>,
+) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(header);
+    rows.into_iter().for_each(|row| {
+        table.add_row(row);
+    });
+    if let Some(width) = width {
+        table.set_width(width);
+    }
+    let room = usize::from(COLUMN_MIN) * N;
+    let wide = table.width().is_none_or(|width| usize::from(width) >= room);
+    table.set_content_arrangement(if wide { ContentArrangement::Dynamic } else { ContentArrangement::Disabled });
+    table.trim_fmt()
+}
+
 /// What may be absent, for a table.
 pub(crate) fn or_dash(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_of_any_width_shows_every_cell() {
+        for width in [None, Some(0), Some(1), Some(5), Some(23), Some(24), Some(80), Some(u16::MAX)] {
+            let rows = (0..3).map(|n| [n.to_string(), "images".to_owned(), "2026-01-01T00:00:00Z".to_owned()]);
+            let shown = arranged(["ID", "QUEUE", "AT"], rows, width);
+            let words = |text: &str| text.split_whitespace().collect::<String>();
+            for cell in ["QUEUE", "images", "0", "2"] {
+                assert!(words(&shown).contains(cell), "{width:?}: {shown:?}");
+            }
+        }
+    }
 }

@@ -54,8 +54,8 @@ pub use operate::{Bulk, BulkStep};
 pub use tenure_core::queue::{
     Act, Action, Attempt, Beat, Beaten, Change, Claim, ClaimedJob, Claims, Conflict, Counts, Ended, Ending, Enqueued,
     Event, Explanation, Filter, Grants, Idle, Job as JobInfo, JobId, LaneOnFailure, Lease, NewJob, Operation,
-    Outcome as AttemptOutcome, Page, Pruned, QueueInfo, Rate, Reason, Recovered, Refusal, Retry, Settings, Start,
-    Status, Verb, What, Why,
+    Outcome as AttemptOutcome, Page, Pruned, QueueInfo, Rate, Reason, Recovered, Refusal, Retry, Settings, Sighting,
+    Start, Status, Verb, What, Why, Worker as WorkerInfo,
 };
 pub use tenure_core::retry::Backoff;
 pub use tenure_core::{Invalid, LostReason, Time, Token, bounds};
@@ -127,6 +127,12 @@ impl Tenure {
     /// copy without noticing, such as an SQLite file put back from a backup.
     pub async fn new_epoch(&self) -> Result<u16> {
         Ok(self.store.new_epoch().await?)
+    }
+
+    /// Sends what is still to be told to other processes, and lets go of the store; it is closed with its last clone.
+    /// A process that ends without it loses nothing but a wake-up: others find its jobs by looking, within a second.
+    pub async fn close(self) -> Result<()> {
+        Ok(self.store.flush().await?)
     }
 
     /// What this store is and how durable, in one line for people.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenure_core::bounds;
 use tenure_core::queue::{
     Act, Beat, Beaten, Claim, Claims, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob, Page, QueueInfo,
-    Start, timeline,
+    Start, Worker, timeline,
 };
 use tenure_core::{Invalid, LostReason, Token};
 use tokio::time::Instant;
@@ -142,6 +142,13 @@ impl Tenure {
     pub async fn queues(&self, after: Option<&str>, limit: u32) -> Result<Page<QueueInfo>> {
         bounds::within("limit", limit.into(), 1, bounds::LIST_MAX)?;
         Ok(self.store.queues(after, limit).await?)
+    }
+
+    /// Workers by name, from after `after`: who claimed in the last day, where and for which kinds, and how many jobs
+    /// each holds. Times are true to a minute.
+    pub async fn workers(&self, after: Option<&str>, limit: u32) -> Result<Page<Worker>> {
+        bounds::within("limit", limit.into(), 1, bounds::LIST_MAX)?;
+        Ok(self.store.workers(after, limit).await?)
     }
 }
 

@@ -88,7 +88,9 @@ impl Pruning {
         let wait = match cleared {
             Cleared::Nothing => PRUNE_FIRST,
             // A full step of any kind means that more is waiting.
-            Cleared::Done(Pruned { jobs, receipts, keys }) if jobs.max(receipts).max(keys) >= PRUNED_PER_STEP => {
+            Cleared::Done(Pruned { jobs, receipts, keys, sightings })
+                if jobs.max(receipts).max(keys).max(sightings) >= PRUNED_PER_STEP =>
+            {
                 self.failures = 0;
                 PRUNE_BREATH
             }
@@ -113,7 +115,7 @@ impl Tenure {
     }
 
     /// One bounded step of pruning: removes at most `max` finished jobs past their queue's retention, and as many
-    /// receipts and dedup keys that need no longer be remembered.
+    /// receipts, dedup keys and workers that need no longer be remembered.
     pub async fn prune(&self, max: u32) -> Result<Pruned> {
         bounds::within("max", max.into(), 1, bounds::LIST_MAX)?;
         Ok(self.store.prune(max).await?)
@@ -163,8 +165,8 @@ impl Tenure {
             cleared = match self.prune(PRUNED_PER_STEP).await {
                 Ok(pruned) => {
                     if pruned != Pruned::default() {
-                        let Pruned { jobs, receipts, keys } = pruned;
-                        tracing::debug!(jobs, receipts, keys, "removed what is no longer kept");
+                        let Pruned { jobs, receipts, keys, sightings } = pruned;
+                        tracing::debug!(jobs, receipts, keys, sightings, "removed what is no longer kept");
                     }
                     silent_since_failure = true;
                     Cleared::Done(pruned)
@@ -212,6 +214,7 @@ mod tests {
             Pruned { jobs: PRUNED_PER_STEP, ..Pruned::default() },
             Pruned { receipts: PRUNED_PER_STEP, ..Pruned::default() },
             Pruned { keys: PRUNED_PER_STEP, ..Pruned::default() },
+            Pruned { sightings: PRUNED_PER_STEP, ..Pruned::default() },
         ] {
             assert_eq!(pruning.step(Cleared::Done(full), 0.0), PRUNE_BREATH);
         }

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tenure_core::Time;
 use tenure_core::queue::{
     Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
-    Operation, Page, Pruned, QueueInfo, Queues, Recovered, Refusal, Situation, Start, Status,
+    Operation, Page, Pruned, QueueInfo, Queues, Recovered, Refusal, Situation, Start, Status, Worker,
 };
 use tenure_store::{Clock, Fenced, Finding, Level, Place, QueueStore, Result, Signals, StoreError, Upkeep};
 
@@ -145,8 +145,13 @@ impl QueueStore for MemoryStore {
         Ok(answers)
     }
 
+    async fn workers(&self, after: Option<&str>, limit: u32) -> Result<Page<Worker>> {
+        Ok(self.locked().0.workers(after, limit as usize))
+    }
+
     async fn situation(&self, id: JobId) -> Result<Option<Situation>> {
-        Ok(self.locked().0.situation(id))
+        let (queues, now) = self.locked();
+        Ok(queues.situation(id, now))
     }
 
     fn signals(&self) -> &Signals {
@@ -192,6 +197,10 @@ impl Upkeep for MemoryStore {
 
     async fn describe(&self) -> Result<String> {
         Ok("memory: lives and dies with this process".to_owned())
+    }
+
+    async fn flush(&self) -> Result<()> {
+        Ok(())
     }
 
     async fn examine(&self) -> Result<Vec<Finding>> {

@@ -14,6 +14,7 @@
 -- arrival   jobs that were parked behind a closed tenant or lane, which may have opened meanwhile.
 -- slack     jobs finished inside their caller's own transaction, which their lease still counts (Q10).
 -- event     abnormal transitions and operator actions (L8).
+-- sighting  who looked for work, where and of which kinds; for people, nothing depends on it.
 -- epoch     one row: which server drew the tokens (L2).
 
 -- The one clock that judges leases (L5). Only the test harness replaces it. Called stable, though it moves on within a
@@ -248,6 +249,21 @@ create table tenure.event (
 create index event_job on tenure.event (job, id);
 -- Repeated refusals for one reason are counted into one event.
 create unique index event_refused on tenure.event (job, lost) where what = 'refused';
+
+create table tenure.sighting (
+    owner text collate "C" not null,
+    queue text collate "C" not null,
+    -- SHA-256 of the kinds, which may be too long for an index; empty is every kind.
+    kinds_key bytea not null,
+    -- In order and each once; null is every kind.
+    kinds text[],
+    first_seen_at timestamptz not null,
+    seen_at timestamptz not null,
+    primary key (owner, queue, kinds_key)
+);
+-- The newest of a queue; and what is past its day.
+create index sighting_queue on tenure.sighting (queue, seen_at desc, owner);
+create index sighting_age on tenure.sighting (seen_at);
 
 -- The queue in the words of its document (Q11). `started_at` is the last claim; `updated_at` as the library tells it:
 -- enqueued, claimed, put back or finished.

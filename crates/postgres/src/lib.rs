@@ -20,6 +20,7 @@ mod pool;
 mod queue;
 mod schedule;
 mod sync;
+mod told;
 pub mod transaction;
 mod upkeep;
 mod value;
@@ -31,7 +32,8 @@ pub use tokio_postgres;
 use cursor::Cursors;
 use pool::Database;
 use std::sync::Arc;
-use tenure_store::{Result, Signals, StoreError};
+use tenure_store::{Result, Sightings, Signals, StoreError};
+use told::Told;
 
 /// A store in one schema of a PostgreSQL database.
 #[derive(Debug)]
@@ -39,6 +41,9 @@ pub struct PostgresStore {
     database: Arc<Database>,
     cursors: Cursors,
     chunk_cursors: sync::ChunkCursors,
+    sightings: Sightings,
+    /// Queues that other processes were told of, or would be soon.
+    told: Told,
     signals: Signals,
     listening: listen::Listening,
 }
@@ -60,6 +65,8 @@ impl PostgresStore {
             database,
             cursors: Cursors::default(),
             chunk_cursors: Default::default(),
+            sightings: Sightings::default(),
+            told: Told::default(),
             signals,
             listening,
         })

@@ -44,10 +44,15 @@ impl Upkeep for PostgresStore {
 
     async fn prune(&self, max: u32) -> Result<Pruned> {
         let max = max as i32;
-        let sql = "select jobs, receipts, keys from tenure.prune($1)";
+        let sql = "select jobs, receipts, keys, sightings from tenure.prune($1)";
         let row = first(self.database.write(sql, &[(&max, Type::INT4)]).await?)?;
         let count = |column| get::<i32>(&row, column).map(|n| n as u32);
-        Ok(Pruned { jobs: count("jobs")?, receipts: count("receipts")?, keys: count("keys")? })
+        Ok(Pruned {
+            jobs: count("jobs")?,
+            receipts: count("receipts")?,
+            keys: count("keys")?,
+            sightings: count("sightings")?,
+        })
     }
 
     async fn epoch(&self) -> Result<u16> {
@@ -74,6 +79,10 @@ impl Upkeep for PostgresStore {
         Ok(format!(
             "PostgreSQL {version}, database {name}, schema {schema}; fsync {fsync}, synchronous_commit {commit}"
         ))
+    }
+
+    async fn flush(&self) -> Result<()> {
+        self.flush_told().await
     }
 
     async fn examine(&self) -> Result<Vec<Finding>> {

@@ -234,6 +234,20 @@ CREATE INDEX event_job ON event (job);
 -- Repeated refusals are counted into one event for each job and reason.
 CREATE UNIQUE INDEX event_refused ON event (job, lost) WHERE what = 'refused';
 
+-- Who looked for work, where and of which kinds, written at most once a minute and kept for a day.
+CREATE TABLE sighting (
+    owner         TEXT NOT NULL,
+    queue         TEXT NOT NULL,
+    -- A JSON array of names, in order and each once; empty is every kind.
+    kinds         TEXT NOT NULL,
+    first_seen_at INTEGER NOT NULL,
+    seen_at       INTEGER NOT NULL,
+    PRIMARY KEY (owner, queue, kinds)
+) STRICT, WITHOUT ROWID;
+-- The newest of a queue; and what is past its day.
+CREATE INDEX sighting_queue ON sighting (queue, seen_at DESC, owner);
+CREATE INDEX sighting_age ON sighting (seen_at);
+
 -- The queue in the words of its document (Q11). Instants are RFC 3339 text; the subtraction floors, so that instants
 -- before 1970 are spelled right too.
 CREATE VIEW work_queue AS

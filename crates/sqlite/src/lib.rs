@@ -46,9 +46,9 @@ use std::thread::JoinHandle;
 use tenure_core::Time;
 use tenure_core::queue::{
     Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
-    Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status,
+    Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Sight, Situation, Start, Status, Worker, worker,
 };
-use tenure_store::{Clock, Fenced, Finding, QueueStore, Result, Signals, StoreError, Upkeep};
+use tenure_store::{Clock, Fenced, Finding, QueueStore, Result, Sightings, Signals, StoreError, Upkeep};
 use writer::Writer;
 
 /// Threads that read: one slow list must not hold up the others.
@@ -63,6 +63,7 @@ pub struct SqliteStore {
     threads: Vec<JoinHandle<()>>,
     clock: Clock,
     signals: Signals,
+    sightings: Sightings,
     lock_waits: Arc<AtomicU64>,
     place: Place,
 }
@@ -107,6 +108,7 @@ impl SqliteStore {
             threads: Vec::new(),
             clock: options.clock.clone(),
             signals: Signals::default(),
+            sightings: Sightings::default(),
             lock_waits: Arc::default(),
             place,
         };
@@ -142,6 +144,19 @@ impl SqliteStore {
         self.writes.ask(Lane::Normal, rows, work).await
     }
 
+    /// Writes the sightings of a claim that was made at `now`, where they are due. In a transaction of its own, so that
+    /// whatever keeps it from being written leaves the claim alone.
+    async fn see(&self, sight: Sight, now: Time) {
+        if !worker::due(self.sightings.oldest(&sight), now) {
+            return;
+        }
+        let asked = sight.clone();
+        match self.write(sight.queues.len(), move |step| queue::worker::see(step, &asked)).await {
+            Ok(seen) => seen.iter().for_each(|(queue, at)| self.sightings.note(&sight, queue, *at)),
+            Err(error) => tracing::debug!(%error, "a sighting could not be written"),
+        }
+    }
+
     async fn read<T: Send + 'static>(&self, work: impl Fn(&Step<'_>) -> Done<T> + Send + 'static) -> Result<T> {
         self.reads.ask(Lane::Normal, 1, work).await
     }
@@ -173,7 +188,11 @@ impl QueueStore for SqliteStore {
     }
 
     async fn claim(&self, claim: Claim) -> Result<Claims> {
-        self.write(claim.max as usize, move |step| queue::claim::claim(step, &claim)).await
+        let (sight, max) = (Sight::of(&claim), claim.max);
+        let work = move |step: &Step<'_>| Ok((queue::claim::claim(step, &claim)?, step.now));
+        let (claims, now) = self.write(max as usize, work).await?;
+        self.see(sight, now).await;
+        Ok(claims)
     }
 
     async fn start(&self, start: Start) -> Result<Fenced<()>> {
@@ -225,6 +244,11 @@ impl QueueStore for SqliteStore {
 
     async fn operate(&self, operations: Vec<Operation>) -> Result<Vec<std::result::Result<Status, Refusal>>> {
         self.write(operations.len(), move |step| queue::operate::operate(step, &operations)).await
+    }
+
+    async fn workers(&self, after: Option<&str>, limit: u32) -> Result<Page<Worker>> {
+        let after = after.map(str::to_owned);
+        self.read(move |step| queue::worker::workers(step, after.as_deref(), limit)).await
     }
 
     async fn situation(&self, id: JobId) -> Result<Option<Situation>> {
@@ -290,6 +314,11 @@ impl Upkeep for SqliteStore {
             Ok(format!("SQLite {version} in {file}, journal {}, sync {sync}", pragma("journal_mode")?))
         })
         .await
+    }
+
+    async fn flush(&self) -> Result<()> {
+        // Other processes see a commit by looking at the file.
+        Ok(())
     }
 }
 

@@ -133,3 +133,15 @@ async fn what_nobody_waits_for_any_more_is_not_done() {
     store.enqueue(vec![job()]).await.unwrap().unwrap();
     assert_eq!(store.queue("q").await.unwrap().unwrap().counts.queued, 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c11_a_sighting_that_finds_the_disk_full_leaves_the_claim_alone() {
+    let (_dir, store) = in_a_file().await;
+    room(&store, 0).await;
+    for n in 0..200 {
+        // Enough of them that some need a page that is not there.
+        let claim = Claim::new("q", format!("w{n}")).kinds((0..100).map(|k| format!("kind.{k:0>100}")));
+        assert!(store.claim(claim).await.unwrap().jobs.is_empty());
+    }
+    assert!(store.workers(None, 1_000).await.unwrap().items.len() < 200);
+}

@@ -14,6 +14,7 @@ mod domain;
 mod error;
 mod finding;
 mod schedule;
+mod sightings;
 mod sync;
 mod transaction;
 mod wake;
@@ -21,7 +22,7 @@ mod wake;
 use async_trait::async_trait;
 use tenure_core::queue::{
     Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
-    Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status,
+    Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status, Worker,
 };
 use tenure_core::{LostReason, Time};
 
@@ -30,6 +31,7 @@ pub use domain::DomainStore;
 pub use error::{Outcome, StoreError};
 pub use finding::{Finding, Level};
 pub use schedule::ScheduleStore;
+pub use sightings::Sightings;
 pub use sync::{OrRefused, SyncStore};
 pub use transaction::{Place, TransactionError};
 pub use wake::{Listener, Signals};
@@ -54,7 +56,8 @@ pub trait QueueStore: Send + Sync + 'static {
     async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<std::result::Result<Vec<Enqueued>, Conflict>>;
 
     /// Takes jobs that are due (Q2), after returning those whose lease ran out in these queues (L7). Never answers
-    /// "empty" from a cursor or hint.
+    /// "empty" from a cursor or hint. Every claim is a sighting of its worker
+    /// ([`worker`](tenure_core::queue::worker)); one that cannot be written never fails or delays the claim.
     async fn claim(&self, claim: Claim) -> Result<Claims>;
 
     /// Marks the first jobs of a shared lease as started (L6).
@@ -93,7 +96,10 @@ pub trait QueueStore: Send + Sync + 'static {
     /// Carries out operator actions (L9, L11), each answered on its own, in this order.
     async fn operate(&self, operations: Vec<Operation>) -> Result<Vec<std::result::Result<Status, Refusal>>>;
 
-    /// What bears on whether a job can run, in one or two cheap reads.
+    /// Workers by name, from after `after`: who was seen in the last day, where, and what it holds.
+    async fn workers(&self, after: Option<&str>, limit: u32) -> Result<Page<Worker>>;
+
+    /// What bears on whether a job can run, in a few cheap reads.
     async fn situation(&self, id: JobId) -> Result<Option<Situation>>;
 
     /// Hints that work may have become claimable. With all of them dropped the system is slower, not wrong.
@@ -127,4 +133,7 @@ pub trait Upkeep: Send + Sync + 'static {
 
     /// Looks at everything that could hurt: durability, room, whoever holds things up.
     async fn examine(&self) -> Result<Vec<Finding>>;
+    /// Tells other processes what they would be told soon, before this one ends. What is not flushed is only found
+    /// later, by looking.
+    async fn flush(&self) -> Result<()>;
 }

@@ -85,6 +85,8 @@ fn job(object: &mut Object<'_>, mut job: NewJob) -> NewJob {
 
 /// Reads a claim from `queue`, and how long it may wait.
 pub fn claim(body: Body<'_>, queue: &str) -> Result<(Claim, Duration), Problem> {
+    // Here the queue is not an item of a list.
+    tenure::bounds::name("queue", queue)?;
     Ok(claim_of(body.object(&shape::CLAIM)?, vec![queue.to_owned()]))
 }
 

@@ -14,6 +14,7 @@ mod serve;
 mod store;
 mod sync;
 mod work;
+mod worker;
 
 use crate::failure::Failure;
 use crate::output::Output;
@@ -46,6 +47,9 @@ pub(crate) enum Command {
     /// Enqueue jobs by the clock
     #[command(subcommand)]
     Schedule(schedule::Schedule),
+    /// Look at workers
+    #[command(subcommand)]
+    Worker(worker::Worker),
     /// Bring the schema of a PostgreSQL store to this version
     Migrate(migrate::Migrate),
     /// Look at the store's health, and say what to do
@@ -81,6 +85,7 @@ impl Command {
             Command::Domain(domain) => domain.run(tenure, output).await,
             Command::Sync(sync) => sync.run(tenure, output).await,
             Command::Schedule(schedule) => schedule.run(tenure, output).await,
+            Command::Worker(worker) => worker.run(tenure, output).await,
             // Run before a store is opened.
             Command::Migrate(_) | Command::Demo(_) | Command::Completions(_) | Command::Man(_) => Ok(()),
             Command::Store(store) => store.run(tenure, output).await,

@@ -87,6 +87,7 @@ fn a_queue_is_limited_and_shows_it() {
     assert_eq!((&unset["max_running"], &unset["max_running_per_key"]), (&json!(16), &Value::Null));
     assert_eq!((&unset["rate_limit"], &unset["retention_ms"]), (&Value::Null, &json!(604_800_000)));
     assert_eq!(place.json(&["queue", "limit", "q", "--retention", "0"])["retention_ms"], 0);
+    assert!(place.out(&["queue", "show", "q"]).contains("retention             0 (not kept)\n"));
 }
 
 #[test]
@@ -166,4 +167,43 @@ fn the_script_of_the_roles_is_printed_for_the_schema_of_the_store() {
     assert_eq!(place.json(&["migrate", "--print-roles", "--store", nowhere])["script"], json!(script));
     assert!(said(&place, &["migrate", "--print-roles"]).contains("no roles"));
     assert_eq!(place.json(&["migrate", "--print-roles"]), json!({"script":null}));
+}
+
+#[test]
+fn workers_are_listed_with_where_they_look_and_what_they_hold() {
+    let place = Place::new();
+    assert_eq!(place.out(&["worker", "list"]), "WORKER\tRUNNING\tLAST SEEN\tFIRST SEEN\tQUEUES\n");
+    place.out(&["enqueue", "q"]);
+    let serving = Serving::start(&place, &place.store());
+    serving.ask("POST /v1/claim", r#"{"worker":"w2","queues":["r","q"],"kinds":["b","a"]}"#);
+    serving.ask("POST /v1/queues/q/claim", r#"{"worker":"w1"}"#);
+    let list = place.out(&["worker", "list"]);
+    let rows: Vec<Vec<&str>> = list.lines().skip(1).map(|line| line.split('\t').collect()).collect();
+    assert_eq!((rows[0][0], rows[0][1], rows[0][4]), ("w1", "1", "q"), "{list}");
+    assert_eq!((rows[1][0], rows[1][1], rows[1][4]), ("w2", "0", "q(a,b) r(a,b)"), "{list}");
+    let page = place.json(&["worker", "list", "--limit", "1"]);
+    assert_eq!((&page["workers"][0]["name"], &page["next_cursor"]), (&json!("w1"), &json!("w1")));
+    assert_eq!(place.json(&["worker", "list", "--cursor", "w1"])["workers"][0]["name"], "w2");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_enqueue_on_postgres_wakes_others_before_its_process_ends() {
+    let place = Place::new();
+    let database = tenure_testing::TestDatabase::create().await.unwrap();
+    let (client, mut connection) =
+        tokio_postgres::connect(database.url(), tokio_postgres::NoTls).await.expect("the server is there");
+    let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
+            if let tokio_postgres::AsyncMessage::Notification(note) = message {
+                told.send(note.payload().to_owned()).unwrap();
+            }
+        }
+    });
+    client.batch_execute("listen tenure_wake").await.unwrap();
+    // With a listener that can never connect, only what is sent at the end is heard.
+    let with = if database.url().contains('?') { '&' } else { '?' };
+    let store = format!("{}{with}listen_url=postgres%3A%2F%2F127.0.0.1%3A1%2Fnowhere", database.url());
+    assert_eq!(place.out(&["enqueue", "images", "--store", &store]), "1\n");
+    assert_eq!(heard.recv().await.as_deref(), Some("images"));
 }

@@ -19,6 +19,7 @@ mod operate;
 mod request;
 pub mod rules;
 mod settings;
+pub mod worker;
 
 pub(crate) use job::words;
 
@@ -32,3 +33,4 @@ pub use request::{
     NewJob, Page, Pruned, QueueInfo, Recovered, Retry, Start, Verb,
 };
 pub use settings::{Change, LaneOnFailure, RETENTION_MS_DEFAULT, Rate, Settings, check_running};
+pub use worker::{Sight, Sighting, Watch, Worker};

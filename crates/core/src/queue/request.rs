@@ -276,13 +276,13 @@ impl Claim {
     /// Refuses what is out of bounds.
     pub fn check(&self) -> Result<(), Invalid> {
         bounds::within("queues", self.queues.len() as u64, 1, bounds::CLAIM_QUEUES_MAX)?;
-        for queue in &self.queues {
-            bounds::name("queue", queue)?;
+        for (i, queue) in self.queues.iter().enumerate() {
+            bounds::name("queues", queue).map_err(|refusal| at(refusal, i))?;
         }
         if let Some(kinds) = &self.kinds {
             bounds::within("kinds", kinds.len() as u64, 1, bounds::CLAIM_KINDS_MAX)?;
-            for kind in kinds {
-                bounds::name("kinds", kind)?;
+            for (i, kind) in kinds.iter().enumerate() {
+                bounds::name("kinds", kind).map_err(|refusal| at(refusal, i))?;
             }
         }
         bounds::name("worker", &self.owner)?;
@@ -320,6 +320,10 @@ pub struct ClaimedJob {
     pub timeout_ms: Option<u64>,
     /// What an earlier attempt saved, as JSON.
     pub checkpoint: Option<String>,
+    /// Jobs of one such key run one at a time, in id order (Q9).
+    pub ordering_key: Option<String>,
+    /// The tenant whose limit it counts against (Q8).
+    pub limit_key: Option<String>,
 }
 
 words! {
@@ -343,7 +347,8 @@ pub struct Claims {
     pub jobs: Vec<ClaimedJob>,
     /// Why there are none.
     pub idle: Option<Idle>,
-    /// How long until time alone may change the answer: the next job is due, or the next lease runs out. A hint.
+    /// How long until time alone may change the answer: the next job is due, the next lease runs out,
+    /// or a rate that was spent is whole again. A hint.
     pub again_in_ms: Option<u64>,
 }
 
@@ -559,6 +564,8 @@ pub struct Pruned {
     pub receipts: u32,
     /// Dedup keys past their window.
     pub keys: u32,
+    /// Workers not seen for a day, counted by queue and kinds.
+    pub sightings: u32,
 }
 
 /// Which jobs to list.
@@ -637,6 +644,12 @@ pub struct QueueInfo {
     pub counts: Counts,
     /// When the waiting job with the smallest id was enqueued.
     pub oldest_queued_at: Option<Time>,
+}
+
+/// The same refusal, of one item of a list.
+fn at(mut refusal: Invalid, index: usize) -> Invalid {
+    refusal.field = format!("{}[{index}]", refusal.field);
+    refusal
 }
 
 fn check_json(field: &str, text: Option<&str>) -> Result<(), Invalid> {

@@ -2,6 +2,7 @@
 
 use super::job::words;
 use crate::bounds::{self, Invalid};
+use crate::time::Time;
 
 words! {
     /// What a lane does after one of its jobs failed for good (Q9). A cancelled job never blocks.
@@ -27,6 +28,22 @@ impl Rate {
     pub fn check(&self, field: &str) -> Result<(), Invalid> {
         bounds::within(&format!("{field}.max"), self.max.into(), 1, bounds::RUNNING_MAX)?;
         bounds::within(&format!("{field}.period_ms"), self.period_ms, 1, bounds::RATE_PERIOD_MS_MAX)
+    }
+
+    /// The number of the period that `now` lies in, counted from 1970 on.
+    #[must_use]
+    pub fn period(&self, now: Time) -> i64 {
+        now.0.div_euclid(self.micros())
+    }
+
+    /// When the period that `now` lies in is over.
+    #[must_use]
+    pub fn period_end(&self, now: Time) -> Time {
+        Time(self.period(now).saturating_add(1).saturating_mul(self.micros()))
+    }
+
+    fn micros(&self) -> i64 {
+        i64::try_from(self.period_ms).unwrap_or(i64::MAX).saturating_mul(1_000).max(1)
     }
 }
 

@@ -53,7 +53,7 @@ impl Tenure {
             tokio::time::sleep(pruning.step(cleared, chance::signed_unit())).await;
             cleared = match self.prune_syncs(PRUNED_PER_STEP).await {
                 Ok(SyncsPruned { syncs, chunks, events, receipts }) => {
-                    Cleared::Done(Pruned { jobs: syncs.max(chunks), receipts, keys: events })
+                    Cleared::Done(Pruned { jobs: syncs.max(chunks), receipts, keys: events, sightings: 0 })
                 }
                 Err(_) => Cleared::Failed,
             };

@@ -26,6 +26,8 @@ fn job(id: i64, token: i64, queue: &str) -> ClaimedJob {
         created_at: Time(0),
         run_at: Time(0),
         timeout_ms: None,
+        ordering_key: None,
+        limit_key: None,
         checkpoint: None,
     }
 }

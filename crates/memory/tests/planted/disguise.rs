@@ -3,9 +3,11 @@
 
 use super::Bug;
 use super::wrong::Wrong;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::json::canonical;
-use tenure_core::queue::{Change, ClaimedJob, Conflict, Enqueued, Job, JobId, NewJob, QueueInfo, Settings, Situation};
+use tenure_core::queue::{
+    Change, ClaimedJob, Conflict, Enqueued, Job, JobId, NewJob, QueueInfo, Settings, Situation, Watch, Worker,
+};
 use tenure_store::{QueueStore, Result};
 
 #[derive(Default)]
@@ -18,13 +20,15 @@ pub(super) struct Disguise {
     pub(super) kept_attempts: BTreeMap<JobId, u32>,
     /// How often a dedup key was freed too early.
     freed: BTreeMap<(String, String), u32>,
+    /// Workers that were ever given a job.
+    pub(super) lucky: BTreeSet<String>,
 }
 
 impl Disguise {
     pub(super) fn claimed(&self, job: &mut ClaimedJob) {
         job.attempt += self.kept_attempts.get(&job.id).copied().unwrap_or(0);
-        if let Some((_, timeout_ms)) = self.sent.get(&job.id) {
-            job.timeout_ms = *timeout_ms;
+        if let Some((lane, timeout_ms)) = self.sent.get(&job.id) {
+            (job.ordering_key, job.timeout_ms) = (lane.clone(), *timeout_ms);
         }
     }
 }
@@ -53,9 +57,36 @@ impl Wrong {
         Situation {
             settings: settings.unwrap_or(of.settings),
             ahead: of.ahead.filter(|_| !blind).map(|ahead| Box::new(self.shown(*ahead))),
+            spent_until: of.spent_until.filter(|_| !self.is(Bug::RateReasonForgotten)),
+            watch: self.shown_watch(of.watch),
             job: self.shown(of.job),
             ..of
         }
+    }
+
+    /// Whoever looks for other kinds is taken for one who would take the job.
+    fn shown_watch(&self, watch: Watch) -> Watch {
+        if !self.is(Bug::WatchOfAnyKind) {
+            return watch;
+        }
+        let takers = watch.takers.into_iter().chain(watch.others.into_iter().map(|(owner, _)| owner)).collect();
+        Watch { takers, others: Vec::new(), ..watch }
+    }
+
+    pub(super) fn shown_worker(&self, mut worker: Worker) -> Worker {
+        match self.bug {
+            Bug::SightedByClientClock => {
+                worker.sightings.iter_mut().for_each(|one| one.seen_at = one.seen_at.plus_ms(1));
+                worker.last_seen_at = worker.last_seen_at.plus_ms(1);
+            }
+            Bug::SightedOnce => {
+                worker.sightings.iter_mut().for_each(|one| one.seen_at = one.first_seen_at);
+                worker.last_seen_at = worker.sightings.iter().map(|one| one.seen_at).max().expect("it was seen");
+            }
+            Bug::LeasesCountedAsJobs => worker.running = worker.running.min(1),
+            _ => {}
+        }
+        worker
     }
 
     /// The part of a change that is carried out.

@@ -108,6 +108,13 @@ planted! {
     prune_without_a_bound: PruneUnbounded => "prune",
     timeout_ignored: TimeoutIgnored => "L1",
     situation_without_the_lane: SituationWithoutLane => "situation",
+    rate_reason_forgotten: RateReasonForgotten => "situation",
+    watch_of_any_kind: WatchOfAnyKind => "situation",
+    sighting_by_the_clients_clock: SightedByClientClock => "L5",
+    sighting_of_lucky_claims_only: EmptyClaimUnseen => ANYTHING,
+    sighting_never_written_again: SightedOnce => "Y",
+    sightings_of_an_hour_forgotten: SightingsForgottenEarly => ANYTHING,
+    jobs_of_a_worker_counted_by_lease: LeasesCountedAsJobs => "Y",
 }
 
 /// A walk fails, and what it says first begins with the rule that was broken or the answer that differs; with another

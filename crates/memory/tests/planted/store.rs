@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use tenure_core::Time;
 use tenure_core::queue::{
     Action, Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Grants, Idle, Job,
-    JobId, NewJob, Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status, What,
+    JobId, NewJob, Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status, What, Worker,
 };
 use tenure_store::{Fenced, Finding, Place, QueueStore, Result, Signals, Upkeep};
 
@@ -24,6 +24,7 @@ impl QueueStore for Wrong {
     }
 
     async fn claim(&self, mut claim: Claim) -> Result<Claims> {
+        let owner = claim.owner.clone();
         let before = self.last_claims.lock().expect("no panic").take();
         match (self.bug, claim.grants) {
             (Bug::ClaimIgnoresKinds, _) => claim.kinds = None,
@@ -39,6 +40,9 @@ impl QueueStore for Wrong {
             _ if self.is(Bug::EngineLimitByUnexpired) => self.claim_by_unexpired(claim).await?,
             _ => self.right.claim(claim).await?,
         };
+        if claims.idle.is_none() {
+            self.disguise.lock().expect("no panic").lucky.insert(owner);
+        }
         if self.is(Bug::IdleAlwaysEmpty) {
             claims.idle = claims.idle.map(|_| Idle::Empty);
         }
@@ -138,6 +142,19 @@ impl QueueStore for Wrong {
         Ok(answers)
     }
 
+    async fn workers(&self, after: Option<&str>, limit: u32) -> Result<Page<Worker>> {
+        let mut page = self.right.workers(after, limit).await?;
+        if self.is(Bug::EmptyClaimUnseen) {
+            let disguise = self.disguise.lock().expect("no panic");
+            page.items.retain(|worker| disguise.lucky.contains(&worker.name));
+        }
+        if self.is(Bug::SightingsForgottenEarly) {
+            let now = self.clock.now();
+            page.items.retain(|worker| worker.last_seen_at.plus_ms(3_600_000) > now);
+        }
+        Ok(Page { items: page.items.into_iter().map(|worker| self.shown_worker(worker)).collect(), ..page })
+    }
+
     async fn situation(&self, id: JobId) -> Result<Option<Situation>> {
         let engine_max = self.disguise.lock().expect("no panic").engine_max;
         let situation = self.right.situation(id).await?;
@@ -187,6 +204,10 @@ impl Upkeep for Wrong {
 
     async fn describe(&self) -> Result<String> {
         self.right.describe().await
+    }
+
+    async fn flush(&self) -> Result<()> {
+        self.right.flush().await
     }
 
     async fn examine(&self) -> Result<Vec<Finding>> {

@@ -160,17 +160,20 @@ end $$;
 -- Takes jobs that are due, in one transaction of one statement (Q2).
 -- Parameters  `kinds` null is all. `shared` leases all jobs of a queue together, of which the first `started` begin
 --             at once. `after_*` hold, for each queue, where this process last stopped among fresh jobs; nulls are the
---             full look from the beginning, which the caller takes before it believes in "empty".
--- Reply       the jobs in the order of Q2; or one row without id that says why there are none.
+--             full look from the beginning, which the caller takes before it believes in "empty". `seen_known` is the
+--             oldest that the caller knows of this worker's sightings in these queues; null is that it does not.
+-- Reply       the jobs in the order of Q2; or one row without id that says why there are none. The first row has
+--             `seen`, for each queue when the worker is stored as seen, if that was looked at.
 -- Order       epoch, limits, expired leases, the jobs with their tenants and lanes, and only then the clock and the
 --             token: a number or an instant from before a lock could be overtaken (L2, L5, L10).
 create or replace function tenure.claim(
     queues text[], kinds text[], owner text, jobs_max integer, lease_ms bigint, shared boolean, started integer,
-    after_priority integer[], after_created_at timestamptz[], after_id bigint[]
+    after_priority integer[], after_created_at timestamptz[], after_id bigint[], seen_known timestamptz default null
 ) returns table (
     id bigint, queue text, kind text, payload text, priority integer, attempt integer, attempts_max integer,
     token bigint, lease_expires_at timestamptz, created_at timestamptz, run_at timestamptz, timeout_ms bigint,
-    checkpoint text, fresh boolean, idle text, again_in_ms bigint
+    checkpoint text, ordering_key text, limit_key text, fresh boolean, idle text, again_in_ms bigint,
+    seen timestamptz[]
 ) language plpgsql
   set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
   set enable_hashjoin = off set enable_mergejoin = off set jit = off
@@ -200,6 +203,8 @@ declare
     any_rate boolean := false;
     open_queues text[] := '{}';
     held text;
+    opens_at timestamptz;
+    seen_now timestamptz[];
     n integer;
 begin
     perform tenure.durably();
@@ -240,6 +245,9 @@ begin
         select * into room from tenure.room(one, jobs_max, now);
         met_capacity := met_capacity or room.full_up;
         met_rate := met_rate or room.spent;
+        if room.spent then
+            opens_at := least(opens_at, tenure.period_end(one.rate_period_ms, now));
+        end if;
         met_pause := met_pause or one.paused;
         any_rate := any_rate or one.rate_max is not null;
         continue when room.free <= 0 or one.paused;
@@ -272,6 +280,9 @@ begin
             passed_over := passed_over || gate.busy;
             met_capacity := met_capacity or gate.at_limit;
             met_rate := met_rate or gate.spent;
+            if gate.spent then
+                opens_at := least(opens_at, tenure.period_end(one.key_rate_period_ms, now));
+            end if;
             exit when cardinality(of_queue) >= room.free or due.ids = '{}';
             wanted := room.free - cardinality(of_queue);
         end loop;
@@ -282,14 +293,21 @@ begin
         held := tenure.tenants_hold(open_queues, claim.kinds);
         met_capacity := met_capacity or coalesce(held = 'full', false);
         met_rate := met_rate or coalesce(held = 'spent', false);
+        if held = 'spent' then
+            opens_at := least(opens_at, (select min(tenure.period_end(k.key_rate_period_ms, now)) from tenure.queue k
+                                          where k.name = any (open_queues)));
+        end if;
+        if seen_known is null or seen_known <= now - interval '1 minute' then
+            seen_now := tenure.see(claim.owner, claim.queues, claim.kinds, now);
+        end if;
         return query
             select null::bigint, null::text, null::text, null::text, null::integer, null::integer, null::integer,
                    null::bigint, null::timestamptz, null::timestamptz, null::timestamptz, null::bigint, null::text,
-                   null::boolean,
+                   null::text, null::text, null::boolean,
                    case when met_capacity then 'at_capacity' when met_rate then 'rate_limited'
                         when met_pause then 'paused' else 'empty' end,
-                   (select ceil(extract(epoch from min(c.at) - tenure.clock()) * 1000)::bigint
-                      from tenure.next_change(claim.queues) c(at));
+                   (select ceil(extract(epoch from least(min(c.at), opens_at) - tenure.clock()) * 1000)::bigint
+                      from tenure.next_change(claim.queues) c(at)), seen_now;
         return;
     end if;
     if any_gated or cardinality(queues) > 1 then
@@ -349,6 +367,9 @@ begin
           from (select u.name, count(*) as n from unnest(of_queues) as u(name) group by u.name) c
          where q.name = c.name and q.rate_max is not null;
     end if;
+    if seen_known is null or seen_known <= now - interval '1 minute' then
+        seen_now := tenure.see(claim.owner, claim.queues, claim.kinds, now);
+    end if;
 
     return query
         with claimed as (
@@ -364,7 +385,8 @@ begin
                c.created_at, c.run_at, c.timeout_ms,
                -- A fresh job was never claimed before, so nobody left it a checkpoint.
                case when c.place <> 0 then (select n.checkpoint from tenure.note n where n.job = c.id) end,
-               c.place = 0, null::text, null::bigint
+               c.ordering_key, c.limit_key, c.place = 0, null::text, null::bigint,
+               case when c.ord = 1 then seen_now end
           from claimed c
          order by c.ord;
 end $$;

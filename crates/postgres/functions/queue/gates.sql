@@ -53,11 +53,13 @@ begin
         answer := 'full';
     elsif spent >= rate_max then
         answer := 'spent';
-        spent_until := timestamptz 'epoch' + (period + 1) * rate_period_ms * interval '1 millisecond';
+        spent_until := tenure.period_end(rate_period_ms, tenure.clock());
     else
         answer := 'ok';
-        update tenure.tenant t set running = t.running + 1, rate_period = period,
-                                   rate_spent = case when rate_max is null then 0 else spent + 1 end
+        -- Without a rate nothing is counted; what was spent of one stays, should it be set again in the same period.
+        update tenure.tenant t set running = t.running + 1,
+                                   rate_period = case when rate_max is null then t.rate_period else period end,
+                                   rate_spent = case when rate_max is null then t.rate_spent else spent + 1 end
          where t.queue = of_queue and t.key = of_key;
     end if;
 end $$;
@@ -183,7 +185,9 @@ end $$;
 -- Jobs that had passed are not claimed after all, in the transaction that let them pass: it is as if they never had.
 create or replace function tenure.give_back(ids bigint[]) returns setof boolean language sql as $$
     update tenure.tenant t
-       set running = t.running - g.n, rate_spent = greatest(0, t.rate_spent - g.n)
+       set running = t.running - g.n,
+           rate_spent = case when (select q.key_rate_max is null from tenure.queue q where q.name = g.queue)
+                             then t.rate_spent else greatest(0, t.rate_spent - g.n) end
       from (select j.queue, j.limit_key, count(*)::integer as n from tenure.job j
              where j.id = any (ids) and j.limit_key is not null group by 1, 2) g
      where t.queue = g.queue and t.key = g.limit_key;

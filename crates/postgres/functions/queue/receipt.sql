@@ -60,7 +60,7 @@ end $$;
 
 -- Removes what is no longer kept, at most `n_max` of each kind (I19).
 create or replace function tenure.prune(
-    n_max integer, out jobs integer, out receipts integer, out keys integer
+    n_max integer, out jobs integer, out receipts integer, out keys integer, out sightings integer
 ) language plpgsql
   set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
@@ -93,6 +93,11 @@ begin
          where o.until <= now and not exists (select from tenure.job j where j.id = o.job)
          order by o.until limit n_max for update skip locked);
     get diagnostics keys = row_count;
+    delete from tenure.sighting s
+     where (s.owner, s.queue, s.kinds_key) in (
+        select o.owner, o.queue, o.kinds_key from tenure.sighting o
+         where o.seen_at <= now - interval '1 day' order by o.seen_at limit n_max for update skip locked);
+    get diagnostics sightings = row_count;
     -- Left behind by endings in their callers' own transactions. Most notes belong to jobs that are there: a bounded number
     -- is looked at, from a place that chance draws, so that all are met in time.
     delete from tenure.note n

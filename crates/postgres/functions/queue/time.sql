@@ -9,6 +9,11 @@ language sql immutable parallel safe
 return case when ms is not null
             then least(at + ms * interval '1 millisecond', timestamptz '9999-12-31 23:59:59.999999+00') end;
 
+-- When the period of a rate that `at` lies in is over; periods are counted from 1970 on.
+create or replace function tenure.period_end(period_ms bigint, at timestamptz) returns timestamptz
+language sql immutable parallel safe
+return timestamptz 'epoch' + (tenure.micros(at) / 1000 / period_ms + 1) * period_ms * interval '1 millisecond';
+
 -- The wait after attempt `n` failed (Q6): by repeated multiplication, as core does it, so that both arrive at the
 -- same millisecond.
 create or replace function tenure.backoff_ms(backoff double precision[], n integer, chance double precision)

@@ -2,35 +2,39 @@
 
 use crate::PostgresStore;
 use crate::cursor::{Columns, Place};
-use crate::value::{at, get};
+use crate::value::{At, at, get};
 use std::time::Instant;
 use tenure_core::Token;
-use tenure_core::queue::{Claim, ClaimedJob, Claims, Grants, Idle, JobId};
+use tenure_core::queue::{Claim, ClaimedJob, Claims, Grants, Idle, JobId, Sight};
 use tenure_store::{Result, StoreError};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-const SQL: &str = "select * from tenure.claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+const SQL: &str = "select * from tenure.claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
 
 pub(super) async fn claim(store: &PostgresStore, mut claim: Claim) -> Result<Claims> {
     claim.queues.sort();
     claim.queues.dedup();
+    // The database knows kinds by their text: in order and each once.
+    let sight = Sight::of(&claim);
+    claim.kinds.clone_from(&sight.kinds);
     let begin: Vec<Option<Place>> = claim.queues.iter().map(|queue| store.cursors.begin(queue, &claim.kinds)).collect();
     let hinted = begin.iter().any(Option::is_some);
-    let claims = look(store, &claim, &begin).await?;
+    let claims = look(store, &claim, &sight, &begin).await?;
     if claims.jobs.is_empty() && hinted {
-        return look(store, &claim, &vec![None; claim.queues.len()]).await;
+        return look(store, &claim, &sight, &vec![None; claim.queues.len()]).await;
     }
     Ok(claims)
 }
 
-async fn look(store: &PostgresStore, claim: &Claim, begin: &[Option<Place>]) -> Result<Claims> {
+async fn look(store: &PostgresStore, claim: &Claim, sight: &Sight, begin: &[Option<Place>]) -> Result<Claims> {
     let (shared, started) = match claim.grants {
         Grants::Each => (false, claim.max),
         Grants::Shared { started } => (true, started),
     };
     let Columns { priorities, created_ats, ids } = Columns::of(begin);
     let (max, lease_ms, started) = (claim.max as i32, claim.lease_ms as i64, started.min(claim.max) as i32);
+    let seen_known = store.sightings.oldest(sight).map(At);
     let asked_at = Instant::now();
     let rows = store
         .database
@@ -47,10 +51,17 @@ async fn look(store: &PostgresStore, claim: &Claim, begin: &[Option<Place>]) -> 
                 (&priorities, Type::INT4_ARRAY),
                 (&created_ats, Type::TIMESTAMPTZ_ARRAY),
                 (&ids, Type::INT8_ARRAY),
+                (&seen_known, Type::TIMESTAMPTZ),
             ],
         )
         .await?;
     let cost = asked_at.elapsed();
+    if let Some(first) = rows.first() {
+        let seen: Vec<Option<At>> = get::<Option<_>>(first, "seen")?.unwrap_or_default();
+        for (queue, at) in claim.queues.iter().zip(seen) {
+            at.into_iter().for_each(|At(at)| store.sightings.note(sight, queue, at));
+        }
+    }
     if let [row] = rows.as_slice()
         && let Some(word) = get::<Option<&str>>(row, "idle")?
     {
@@ -94,5 +105,7 @@ fn claimed(row: &Row) -> Result<ClaimedJob> {
         run_at: at(row, "run_at")?,
         timeout_ms: get::<Option<i64>>(row, "timeout_ms")?.map(|ms| ms as u64),
         checkpoint: get(row, "checkpoint")?,
+        ordering_key: get(row, "ordering_key")?,
+        limit_key: get(row, "limit_key")?,
     })
 }

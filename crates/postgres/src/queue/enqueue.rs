@@ -120,6 +120,7 @@ impl PostgresStore {
                 self.signals.ring(queue);
             }
             self.listening.tell(queue);
+            self.told.tell(queue);
         }
     }
 }

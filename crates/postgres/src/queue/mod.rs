@@ -6,6 +6,7 @@ pub(crate) mod finish;
 mod heartbeat;
 mod operate;
 mod read;
+mod worker;
 
 pub(crate) use enqueue::EVERY_QUEUE;
 
@@ -14,7 +15,7 @@ use async_trait::async_trait;
 use tenure_core::LostReason;
 use tenure_core::queue::{
     Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
-    Operation, Page, QueueInfo, Refusal, Situation, Start, Status,
+    Operation, Page, QueueInfo, Refusal, Situation, Start, Status, Worker,
 };
 use tenure_store::{Fenced, QueueStore, Result, Signals, StoreError};
 
@@ -74,6 +75,10 @@ impl QueueStore for PostgresStore {
 
     async fn operate(&self, operations: Vec<Operation>) -> Result<Vec<std::result::Result<Status, Refusal>>> {
         operate::operate(self, operations).await
+    }
+
+    async fn workers(&self, after: Option<&str>, limit: u32) -> Result<Page<Worker>> {
+        worker::workers(self, after, limit).await
     }
 
     async fn situation(&self, id: JobId) -> Result<Option<Situation>> {

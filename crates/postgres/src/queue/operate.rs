@@ -1,10 +1,11 @@
 //! What operators do: settings and limits, cancel and retry, and the facts behind "why".
 
 use super::EVERY_QUEUE;
-use super::read;
+use super::{read, worker};
 use crate::PostgresStore;
 use crate::upkeep::first;
-use crate::value::get;
+use crate::value::{at_opt, get};
+use tenure_core::queue::worker::HOLDERS_SHOWN;
 use tenure_core::queue::{Action, Change, JobId, LaneOnFailure, Operation, QueueInfo, Refusal, Situation, Status};
 use tenure_store::{Result, StoreError};
 use tokio_postgres::types::Type;
@@ -103,11 +104,17 @@ fn reason(action: &Action) -> Option<&str> {
 
 pub(super) async fn situation(store: &PostgresStore, id: JobId) -> Result<Option<Situation>> {
     let Some(job) = read::job(store, id).await? else { return Ok(None) };
+    let names = HOLDERS_SHOWN as i64;
     let rows = store
         .database
         .read(
             include_str!("../../queries/queue/situation.sql"),
-            &[(&job.queue, Type::TEXT), (&job.limit_key, Type::TEXT), (&job.ordering_key, Type::TEXT)],
+            &[
+                (&job.queue, Type::TEXT),
+                (&job.limit_key, Type::TEXT),
+                (&job.ordering_key, Type::TEXT),
+                (&names, Type::INT8),
+            ],
         )
         .await?;
     let facts = first(rows)?;
@@ -117,6 +124,7 @@ pub(super) async fn situation(store: &PostgresStore, id: JobId) -> Result<Option
         Some(head) => read::job(store, head).await?.map(Box::new),
         None => None,
     };
+    let last = get::<Option<String>>(&facts, "last_owner")?.zip(at_opt(&facts, "last_seen_at")?);
     Ok(Some(Situation {
         settings: info.settings,
         running: get::<i32>(&facts, "running")? as u64,
@@ -126,6 +134,10 @@ pub(super) async fn situation(store: &PostgresStore, id: JobId) -> Result<Option
         ahead,
         lane_blocked_by: get::<Option<i64>>(&facts, "blocked_by")?.map(JobId),
         holders: get(&facts, "holders")?,
+        engine_holders: get(&facts, "engine_holders")?,
+        spent_until: at_opt(&facts, "spent_until")?,
+        key_spent_until: at_opt(&facts, "key_spent_until")?,
+        watch: worker::watch(store, &job.queue, &job.kind, last).await?,
         job,
     }))
 }

@@ -16,3 +16,4 @@ mod support;
 mod sync;
 mod timeouts;
 mod unknown;
+mod workers;

@@ -8,6 +8,7 @@ mod queue;
 mod schedule;
 mod service;
 mod sync;
+mod worker;
 
 use crate::app::App;
 use crate::query;
@@ -25,7 +26,8 @@ pub(crate) fn all() -> OpenApiRouter<App> {
         .routes(routes!(domain::list::list))
         .routes(routes!(schedule::list::list))
         .routes(routes!(schedule::firings::firings))
-        .routes(routes!(schedule::next::next));
+        .routes(routes!(schedule::next::next))
+        .routes(routes!(worker::list::list));
     let rest = OpenApiRouter::new()
         .routes(routes!(queue::enqueue::enqueue))
         .routes(routes!(queue::claim::claim))

@@ -25,12 +25,13 @@ async fn enqueue_answers_ids_of_one_job_and_of_many() {
 async fn a_claim_hands_out_every_documented_field() {
     let (api, _clock) = Api::with_clock().await;
     let job = json!({"kind":"k","payload":{"n":1},"priority":-3,"attempts_max":7,"timeout_ms":5000,
-        "run_at":"2025-12-31T23:00:00-01:00","backoff":{"initial_ms":5}});
+        "run_at":"2025-12-31T23:00:00-01:00","backoff":{"initial_ms":5},"ordering_key":"user 7","limit_key":"acme"});
     assert_eq!(api.post("/v1/queues/q/jobs", job.to_string()).await.0, 201);
     let claimed = api.post("/v1/queues/q/claim", r#"{"worker":"w1","kinds":["k"],"lease_ms":1000}"#).await;
     let expected = json!({"jobs":[{
         "id":"1","queue":"q","kind":"k","payload":{"n":1},"priority":-3,"attempt":1,"attempts_max":7,"token":1,
         "lease_expires_at":T1,"checkpoint":null,"created_at":T0,"run_at":T0,"timeout_ms":5000,
+        "ordering_key":"user 7","limit_key":"acme",
     }],"reason":null});
     assert_eq!(claimed, (200, expected));
 }
@@ -268,6 +269,25 @@ async fn queues_are_listed_in_pages() {
 }
 
 #[tokio::test]
+async fn workers_are_listed_in_pages_with_what_they_hold() {
+    let (api, clock) = Api::with_clock().await;
+    api.post("/v1/queues/q/jobs", r#"{"jobs":[{"kind":"k"},{"kind":"k"}]}"#).await;
+    api.post("/v1/queues/q/claim", r#"{"worker":"b","max":2,"lease_ms":600000}"#).await;
+    clock.set(START.plus_ms(90_000));
+    api.post("/v1/claim", r#"{"worker":"a","queues":["q","r"],"kinds":["y","x"]}"#).await;
+    let (status, page) = api.get("/v1/workers?limit=1").await;
+    let looked = |queue: &str| json!({"queue":queue,"kinds":["x","y"],"kinds_capped":false,"last_seen_at":"2026-01-01T00:01:30Z"});
+    let worker = json!({
+        "name":"a","running":0,"running_capped":false,"first_seen_at":"2026-01-01T00:01:30Z",
+        "last_seen_at":"2026-01-01T00:01:30Z","queues":[looked("q"),looked("r")],"queues_capped":false
+    });
+    assert_eq!((status, page), (200, json!({"workers":[worker],"next_cursor":"a"})));
+    let (_, page) = api.get("/v1/workers?cursor=a").await;
+    assert_eq!((&page["workers"][0]["name"], &page["workers"][0]["running"]), (&json!("b"), &json!(2)));
+    assert_eq!((&page["workers"][0]["queues"][0]["kinds"], &page["next_cursor"]), (&Value::Null, &Value::Null));
+}
+
+#[tokio::test]
 async fn what_is_not_on_record_is_not_found() {
     let api = Api::new().await;
     for path in [
@@ -324,6 +344,7 @@ async fn the_openapi_document_names_exactly_the_routes() {
         "get /v1/schedules/{name}",
         "get /v1/schedules/{name}/firings",
         "get /v1/schedules/{name}/next",
+        "get /v1/workers",
         "post /v1/claim",
         "post /v1/domains/{domain}/acquire",
         "post /v1/domains/{domain}/fail",

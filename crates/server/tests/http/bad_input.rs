@@ -157,7 +157,8 @@ async fn a_wrong_field_is_422_and_named() {
         (CLAIM, r#"{"worker":"w","queues":["q"]}"#.into(), "unknown_field", "queues"),
         ("/v1/claim", r#"{"worker":"w"}"#.into(), "missing_field", "queues"),
         ("/v1/claim", r#"{"worker":"w","queues":[]}"#.into(), "out_of_bounds", "queues"),
-        ("/v1/claim", r#"{"worker":"w","queues":["q",""]}"#.into(), "invalid_name", "queue"),
+        ("/v1/claim", r#"{"worker":"w","queues":["q",""]}"#.into(), "invalid_name", "queues[1]"),
+        ("/v1/claim", r#"{"worker":"w","queues":["q"],"kinds":["a b"]}"#.into(), "invalid_name", "kinds[0]"),
         (&beat, r#"{"worker":"w1"}"#.into(), "missing_field", "token"),
         (&beat, r#"{"worker":"w1","token":"1"}"#.into(), "wrong_type", "token"),
         (&beat, r#"{"worker":"w1","token":9007199254740992}"#.into(), "out_of_bounds", "token"),
@@ -231,7 +232,8 @@ async fn a_name_outside_the_allowed_set_is_refused_wherever_it_stands() {
     ] {
         let answer = check(&api, &format!("/v1/queues/{queue}/jobs"), r#"{"kind":"k"}"#, 422, "invalid_name").await;
         assert!(!answer.to_string().contains('\u{1b}'), "{answer}");
-        check(&api, &format!("/v1/queues/{queue}/claim"), r#"{"worker":"w"}"#, 422, "invalid_name").await;
+        let answer = check(&api, &format!("/v1/queues/{queue}/claim"), r#"{"worker":"w"}"#, 422, "invalid_name").await;
+        assert_eq!(answer["error"]["field"], "queue");
     }
     for queue in ["NULL", "true", "0", "a.b_c:d-e"] {
         let (status, _) = api.post(&format!("/v1/queues/{queue}/jobs"), r#"{"kind":"k"}"#).await;
@@ -257,6 +259,9 @@ async fn a_query_is_read_as_strictly_as_a_body() {
         ("/v1/jobs?kind=%00", "invalid_name", "kind"),
         ("/v1/queues?cursor=%1B", "out_of_bounds", "cursor"),
         ("/v1/queues?status=queued", "unknown_field", "status"),
+        ("/v1/workers?cursor=a%20b", "out_of_bounds", "cursor"),
+        ("/v1/workers?limit=1001", "out_of_bounds", "limit"),
+        ("/v1/workers?queue=q", "unknown_field", "queue"),
         ("/v1/queues/q?limit=1", "unknown_field", "limit"),
         ("/v1/jobs/1?full=1", "unknown_field", "full"),
         ("/v1/queues/a%20b", "invalid_name", "queue"),

@@ -152,6 +152,9 @@ async fn explain_says_why_a_job_is_not_running() {
     api.put("/v1/queues/q", r#"{"paused":true}"#).await;
     let (_, explained) = api.get("/v1/jobs/1/explain").await;
     assert_eq!(explained["reasons"][1]["code"], "paused");
+    api.post("/v1/queues/r/jobs", r#"{"kind":"k"}"#).await;
+    let (_, explained) = api.get("/v1/jobs/2/explain").await;
+    assert_eq!(explained["reasons"][0]["code"], "no_worker_lately");
     let (_, explained) = {
         api.post("/v1/jobs/1/cancel", "{}").await;
         api.get("/v1/jobs/1/explain").await

@@ -56,6 +56,9 @@ async fn smoke(url: &str) {
     assert_eq!(queue["counts"], json!({"queued":1,"running":0,"completed":1,"failed":0}));
     assert_eq!(api.get("/v1/jobs?status=completed").await.1["jobs"].as_array().map(Vec::len), Some(1));
     assert_eq!(api.get("/v1/jobs/0").await.0, 404);
+    let (_, workers) = api.get("/v1/workers").await;
+    let names = workers["workers"].as_array().unwrap().iter().map(|worker| (&worker["name"], &worker["running"]));
+    assert_eq!(names.collect::<Vec<_>>(), [(&json!("w1"), &json!(0)), (&json!("w2"), &json!(0))]);
     operated(&api).await;
     api.stop().await;
 }
@@ -91,7 +94,9 @@ async fn operated(api: &Api) {
         (&json!(false), &Value::Null, &json!(1))
     );
     assert_eq!((&queue["retention_ms"], &queue["lane_on_failure"]), (&json!(604_800_000), &json!("continue")));
-    let token = claim("w1").await["jobs"][0]["token"].as_i64().unwrap();
+    let claimed = claim("w1").await["jobs"][0].clone();
+    assert_eq!((&claimed["ordering_key"], &claimed["limit_key"]), (&json!("lane"), &json!("acme")));
+    let token = claimed["token"].as_i64().unwrap();
     assert_eq!(claim("w2").await["reason"], "at_capacity");
 
     let held = json!({"worker":"w1","token":token}).to_string();

@@ -4,5 +4,5 @@
 -- Index  job's key; note's key for jobs that were claimed before
 SELECT job.id, queue, kind, payload, priority, attempt, attempts_max, created_at, run_at, timeout_ms,
        CASE WHEN token IS NOT NULL THEN (SELECT checkpoint FROM note WHERE note.job = job.id) END AS checkpoint,
-       ordering_key IS NOT NULL OR limit_key IS NOT NULL AS keyed
+       ordering_key, limit_key
 FROM json_each(?1) AS wanted CROSS JOIN job ON job.id = wanted.value

@@ -39,7 +39,8 @@ pub(crate) fn claim(step: &Step<'_>, claim: &Claim) -> Done<Claims> {
         }
         if !more {
             let idle = Some(pick.idle()?);
-            return Ok(Claims { jobs: Vec::new(), idle, again_in_ms: again_in_ms(step, &queues)? });
+            let again_in_ms = again_in_ms(step, &queues, pick.opens_at)?;
+            return Ok(Claims { jobs: Vec::new(), idle, again_in_ms });
         }
     }
 }
@@ -85,12 +86,13 @@ fn grant(step: &Step<'_>, claim: &Claim, pick: &Pick<'_>, due: &[Due]) -> Done<V
         Grants::Each => due.len(),
         Grants::Shared { started } => started as usize,
     };
-    let (mut jobs, keyed) = read(step, due, renewed(None, step.now, claim.lease_ms))?;
+    let mut jobs = read(step, due, renewed(None, step.now, claim.lease_ms))?;
     let mut insert = step.conn.prepare_cached(sql::GRANT)?;
     for (counter, units) in (last + 1 - counters..).zip(&grants) {
         let token = Token::new(epoch, counter);
         let ids = ids(units.iter().map(|i| jobs[*i].id));
         mark(step, units.iter().map(|i| jobs[*i].id), &ids, token)?;
+        let keyed = units.iter().any(|i| jobs[*i].ordering_key.is_some() || jobs[*i].limit_key.is_some());
         let first = &mut jobs[units[0]];
         // A lease over several jobs outlives the timeout of each: there the worker itself must watch it.
         let timeout_ms = first.timeout_ms.filter(|_| claim.grants == Grants::Each);
@@ -107,7 +109,7 @@ fn grant(step: &Step<'_>, claim: &Claim, pick: &Pick<'_>, due: &[Due]) -> Done<V
             step.now.0,
             first.lease_expires_at.0,
             ends_at.map(|at| at.0),
-            units.iter().any(|i| keyed[*i]),
+            keyed,
         ])?;
         units.iter().for_each(|i| jobs[*i].token = token);
     }
@@ -150,12 +152,11 @@ fn grants(claim: &Claim, due: &[Due]) -> Vec<Vec<usize>> {
     }
 }
 
-/// The jobs as their claimer will know them, and which of them have a lane or a tenant; the tokens are filled in as
-/// they are drawn.
-fn read(step: &Step<'_>, due: &[Due], lease_expires_at: Time) -> Done<(Vec<ClaimedJob>, Vec<bool>)> {
+/// The jobs as their claimer will know them; the tokens are filled in as they are drawn.
+fn read(step: &Step<'_>, due: &[Due], lease_expires_at: Time) -> Done<Vec<ClaimedJob>> {
     let mut select = step.conn.prepare_cached(sql::CLAIMED)?;
     let mut rows = select.query([ids(due.iter().map(|(id, _)| *id))])?;
-    let (mut jobs, mut keyed) = (Vec::with_capacity(due.len()), Vec::with_capacity(due.len()));
+    let mut jobs = Vec::with_capacity(due.len());
     while let Some(row) = rows.next()? {
         jobs.push(ClaimedJob {
             id: JobId(row.get(0)?),
@@ -171,13 +172,14 @@ fn read(step: &Step<'_>, due: &[Due], lease_expires_at: Time) -> Done<(Vec<Claim
             run_at: row::time(row, 8)?,
             timeout_ms: row.get(9)?,
             checkpoint: row.get(10)?,
+            ordering_key: row.get(11)?,
+            limit_key: row.get(12)?,
         });
-        keyed.push(row.get(11)?);
     }
     if jobs.iter().map(|job| job.id).ne(due.iter().map(|(id, _)| *id)) {
         return Err(Fault::broken("the index of ready jobs and the jobs disagree; run PRAGMA integrity_check"));
     }
-    Ok((jobs, keyed))
+    Ok(jobs)
 }
 
 /// Puts jobs under a lease; `ids` is the same list as JSON.
@@ -191,9 +193,10 @@ fn mark(step: &Step<'_>, units: impl ExactSizeIterator<Item = JobId>, ids: &str,
     if marked == count { Ok(()) } else { Err(Fault::broken(format!("of {count} ready jobs {marked} could be taken"))) }
 }
 
-/// How long until time alone may change the answer.
-fn again_in_ms(step: &Step<'_>, queues: &BTreeSet<&str>) -> Done<Option<u64>> {
+/// How long until time alone may change the answer; `opens_at` is when a rate that was met is whole again.
+fn again_in_ms(step: &Step<'_>, queues: &BTreeSet<&str>, opens_at: Option<Time>) -> Done<Option<u64>> {
     let next: i64 = step.conn.prepare_cached(sql::NEXT_DUE)?.query_row([names(queues)], |row| row.get(0))?;
+    let next = opens_at.map_or(next, |at| next.min(at.0));
     // Rounded up: asking a moment too early would find nothing.
     Ok((next != i64::MAX).then(|| Time(next.saturating_add(999)).ms_since(step.now)))
 }

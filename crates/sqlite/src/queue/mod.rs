@@ -23,6 +23,7 @@ mod shelf;
 pub(crate) mod show;
 pub(crate) mod situation;
 pub(crate) mod start;
+pub(crate) mod worker;
 
 use tenure_core::Time;
 use tenure_core::queue::JobId;

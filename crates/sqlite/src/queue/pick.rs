@@ -36,6 +36,8 @@ pub(super) struct Pick<'a> {
     /// The first ready job of each queue, and what follows those of a tenant and kind that were taken.
     due: BinaryHeap<Reverse<Due>>,
     met: BTreeSet<Idle>,
+    /// When the first of the rates that were met is whole again.
+    pub(super) opens_at: Option<Time>,
 }
 
 /// A queue of the claim.
@@ -88,6 +90,7 @@ impl<'a> Pick<'a> {
             pools: Vec::new(),
             due: BinaryHeap::new(),
             met: BTreeSet::new(),
+            opens_at: None,
         };
         if engine_max.is_some() {
             let running: u64 = step.conn.prepare_cached(sql::ENGINE)?.query_row([], |row| row.get(1))?;
@@ -114,6 +117,8 @@ impl<'a> Pick<'a> {
     fn open(&mut self, queue: usize) -> bool {
         let Queue { shelf, room, .. } = &mut self.queues[queue];
         let left = shelf.spent.left(shelf.settings.rate_limit, self.step.now);
+        let spent_until = shelf.spent.spent_until(shelf.settings.rate_limit, self.step.now);
+        self.opens_at = self.opens_at.into_iter().chain(spent_until).min();
         let closed = [
             (shelf.slots() == 0, Idle::AtCapacity),
             (left == 0, Idle::RateLimited),
@@ -149,6 +154,9 @@ impl<'a> Pick<'a> {
             // A tenant at its limit has no ready job, so it is the rate.
             if known.room == 0 {
                 self.met.insert(Idle::RateLimited);
+                let rate = self.queues[queue].shelf.settings.rate_limit_per_key;
+                let spent_until = known.spent.spent_until(rate, self.step.now);
+                self.opens_at = self.opens_at.into_iter().chain(spent_until).min();
                 continue;
             }
             known.heads += 1;

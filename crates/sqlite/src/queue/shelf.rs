@@ -70,20 +70,21 @@ impl Window {
     /// Claims that are left in the period of `now`.
     pub(super) fn left(&self, rate: Option<Rate>, now: Time) -> u64 {
         let Some(rate) = rate else { return u64::MAX };
-        let spent = if self.period == period(rate, now) { self.claims } else { 0 };
+        let spent = if self.period == rate.period(now) { self.claims } else { 0 };
         u64::from(rate.max.saturating_sub(spent))
+    }
+
+    /// When the period of `now` is over, if nothing is left in it.
+    pub(super) fn spent_until(&self, rate: Option<Rate>, now: Time) -> Option<Time> {
+        rate.filter(|_| self.left(rate, now) == 0).map(|rate| rate.period_end(now))
     }
 
     /// With so many claims more. Without a rate nothing is counted.
     #[must_use]
     pub(super) fn plus(self, claims: u32, rate: Option<Rate>, now: Time) -> Window {
         let Some(rate) = rate else { return self };
-        let period = period(rate, now);
+        let period = rate.period(now);
         let before = if self.period == period { self.claims } else { 0 };
         Window { period, claims: before.saturating_add(claims) }
     }
-}
-
-fn period(rate: Rate, now: Time) -> i64 {
-    now.0.div_euclid(i64::try_from(rate.period_ms).unwrap_or(i64::MAX).saturating_mul(1_000))
 }

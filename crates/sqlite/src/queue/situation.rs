@@ -1,7 +1,7 @@
 //! What bears on whether a job can run, for the question why it does not.
 
-use super::shelf::Shelf;
-use super::show;
+use super::shelf::{Shelf, Window};
+use super::{show, worker};
 use crate::fault::Done;
 use crate::inbox::Step;
 use crate::sql;
@@ -18,24 +18,33 @@ pub(crate) fn situation(step: &Step<'_>, id: JobId) -> Done<Option<Situation>> {
         Some(lane) => lane_of(step, &job, lane)?,
         None => (None, None),
     };
-    let mut holders = step.conn.prepare_cached(sql::HOLDERS)?;
-    let holders = holders.query_map([&job.queue], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let (key_running, key_spent) = match &job.limit_key {
+        Some(key) => tenant_of(step, &job.queue, key)?,
+        None => (0, Window::default()),
+    };
+    let engine_max: Option<u32> = engine_max;
     Ok(Some(Situation {
         settings: shelf.settings,
         running: shelf.running,
         engine_max,
         engine_running,
-        key_running: job.limit_key.as_ref().map_or(Ok(0), |key| running_of(step, &job.queue, key))?,
+        key_running,
         ahead: ahead.map(Box::new),
         lane_blocked_by,
-        holders,
+        holders: worker::holders(step, Some(&job.queue))?,
+        engine_holders: engine_max.map_or(Ok(Vec::new()), |_| worker::holders(step, None))?,
+        spent_until: shelf.spent.spent_until(shelf.settings.rate_limit, step.now),
+        key_spent_until: key_spent.spent_until(shelf.settings.rate_limit_per_key, step.now),
+        watch: worker::watch(step, &job.queue, &job.kind)?,
         job,
     }))
 }
 
-fn running_of(step: &Step<'_>, queue: &str, tenant: &str) -> Done<u64> {
+/// What runs for a tenant, and what it spent of its rate.
+fn tenant_of(step: &Step<'_>, queue: &str, tenant: &str) -> Done<(u64, Window)> {
     let mut select = step.conn.prepare_cached(sql::TENANT)?;
-    Ok(select.query_row((queue, tenant), |row| row.get(0)).optional()?.unwrap_or(0))
+    let found = select.query_row((queue, tenant), |row| Ok((row.get(0)?, Window::read(row, 1)?))).optional()?;
+    Ok(found.unwrap_or_default())
 }
 
 /// The job of a lane that runs or comes first, if it is another; and the one that the lane stopped for.

@@ -128,6 +128,7 @@ pub async fn l1_a_claim_hands_over_the_job_and_its_lease<H: Harness>() {
     let mut w = World::<H>::open().await;
     let run_at = START.plus_ms(3);
     let new = NewJob::new("q", "mail", r#"{"to":1}"#).priority(-4).run_at(run_at).attempts_max(9).timeout_ms(7_700);
+    let new = new.ordering_key("user-7").limit_key("acme");
     let id = w.enqueue(new).await;
     w.pass_ms(20).await;
     let claims = w.store.claim(Claim::new("q", "a").lease_ms(1_000)).await.expect("claim");
@@ -137,6 +138,7 @@ pub async fn l1_a_claim_hands_over_the_job_and_its_lease<H: Harness>() {
     assert_eq!((claimed.payload.as_str(), claimed.priority), (r#"{"to":1}"#, -4));
     assert_eq!((claimed.attempt, claimed.attempts_max, claimed.timeout_ms), (1, 9, Some(7_700)));
     assert_eq!((claimed.created_at, claimed.run_at), (START, run_at));
+    assert_eq!((claimed.ordering_key.as_deref(), claimed.limit_key.as_deref()), (Some("user-7"), Some("acme")));
     assert_eq!((claimed.lease_expires_at, &claimed.checkpoint), (w.now.plus_ms(1_000), &None));
     let job = w.job(id).await;
     let lease = job.lease.clone().expect("a running job shows its lease");

@@ -2,10 +2,17 @@
 
 use super::Harness;
 use super::tools::{LEASE_MS, World, at_most, at_most_each, complete, fail, in_lane, of_tenant, plain};
-use tenure_core::queue::{Change, Claim, JobId, LaneOnFailure, NewJob, Retry, Situation, explain};
+use tenure_core::Time;
+use tenure_core::queue::worker::LATELY_MS;
+use tenure_core::queue::{Act, Change, Claim, JobId, LaneOnFailure, NewJob, Rate, Retry, Situation, explain};
 
 async fn situation<H: Harness>(w: &World<H>, id: JobId) -> Situation {
     w.store.situation(id).await.expect("situation").expect("the job is on record")
+}
+
+/// A worker looks for work of queue `q`, and finds nothing.
+async fn watched<H: Harness>(w: &World<H>) {
+    w.idle(Claim::new("q", "ann")).await;
 }
 
 /// A job that ended says how and when.
@@ -57,6 +64,7 @@ pub async fn y_a_job_not_due_is_explained<H: Harness>() {
 /// A job of a paused queue.
 pub async fn y_a_paused_job_is_explained<H: Harness>() {
     let w = World::<H>::open().await;
+    watched(&w).await;
     let id = w.fill(1).await[0];
     w.change(Change { paused: Some(true), ..Change::default() }).await;
     assert_eq!(w.why(id).await, ["paused"]);
@@ -80,6 +88,8 @@ pub async fn y_a_job_at_capacity_is_explained<H: Harness>() {
         assert_eq!((of.running, of.holders.as_slice()), (2, &["ann".to_owned(), "zoe".to_owned()][..]));
         assert_eq!(of.engine_max, engine.then_some(2));
         assert!(!engine || of.engine_running == 2);
+        let summary = explain(&of, w.now).summary;
+        assert!(summary.ends_with("is at its limit of 2 running jobs, held by ann, zoe"), "{summary}");
     }
 }
 
@@ -89,9 +99,13 @@ pub async fn y_the_engines_capacity_is_counted_over_queues<H: Harness>() {
     w.set_limit(Some(1)).await;
     w.enqueue(NewJob::new("r", "k", "{}")).await;
     w.claim(Claim::new("r", "a")).await;
+    watched(&w).await;
     let id = w.fill(1).await[0];
     assert_eq!(w.why(id).await, ["at_capacity"]);
-    assert_eq!(situation(&w, id).await.engine_running, 1);
+    let of = situation(&w, id).await;
+    assert_eq!((of.engine_running, of.holders.len(), of.engine_holders.as_slice()), (1, 0, &["a".to_owned()][..]));
+    let summary = explain(&of, w.now).summary;
+    assert_eq!(summary, "the engine is at its limit of 1 running jobs, held by a");
 }
 
 /// A job whose tenant is at its limit; another tenant's is not.
@@ -108,6 +122,7 @@ pub async fn y_a_tenants_job_is_explained<H: Harness>() {
 /// A job behind another of its lane, running or waiting, is told which.
 pub async fn y_a_job_behind_in_its_lane_is_explained<H: Harness>() {
     let w = World::<H>::open().await;
+    watched(&w).await;
     let ids = w.enqueue_all(vec![in_lane("l"), in_lane("l"), in_lane("l"), in_lane("m")]).await;
     assert_eq!(w.why(ids[0]).await, ["waiting_for_a_worker"]);
     assert_eq!(w.why(ids[2]).await, ["behind_in_lane"]);
@@ -138,7 +153,7 @@ pub async fn y_a_job_of_a_blocked_lane_is_explained<H: Harness>() {
     let head = w.take("a").await;
     w.finish(&head, fail(Retry::Never)).await.expect("held");
     assert_eq!(w.why(ids[1]).await, ["lane_blocked"]);
-    assert_eq!(w.why(ids[2]).await, ["behind_in_lane", "lane_blocked"]);
+    assert_eq!(w.why(ids[2]).await, ["lane_blocked", "behind_in_lane"]);
     assert_eq!(situation(&w, ids[1]).await.lane_blocked_by, Some(ids[0]));
     w.retry(ids[0]).await.expect("failed");
     assert_eq!(w.why(ids[1]).await, ["behind_in_lane"]);
@@ -156,12 +171,100 @@ pub async fn y_every_reason_is_told<H: Harness>() {
     assert_eq!(w.why(ids[2]).await, expected);
 }
 
-/// Nothing stands in the way: is there a worker at all?
+/// A queue whose rate is spent says so, and when the next slot opens.
+pub async fn y_a_job_of_a_spent_rate_is_explained<H: Harness>() {
+    let mut w = World::<H>::open().await;
+    let ids = w.fill(3).await;
+    let rate = Rate { max: 2, period_ms: 10_000 };
+    w.change(Change { rate_limit: Some(Some(rate)), ..Change::default() }).await;
+    w.take("a").await;
+    assert_eq!(w.why(ids[2]).await, ["waiting_for_a_worker"]);
+    w.take("a").await;
+    assert_eq!(w.why(ids[2]).await, ["rate_limited"]);
+    let of = situation(&w, ids[2]).await;
+    assert_eq!((of.spent_until, of.key_spent_until), (Some(rate.period_end(w.now)), None));
+    // Every clock starts at a tenth of a second past the full minute.
+    let summary = explain(&of, w.now).summary;
+    assert_eq!(summary, "the queue q has spent its rate of 2 claims each 10.0 s; more in 9.9 s");
+    w.set(Time(rate.period_end(w.now).0 - 1)).await;
+    assert_eq!(w.why(ids[2]).await, ["rate_limited"]);
+    w.set(rate.period_end(w.now)).await;
+    assert_eq!(w.why(ids[2]).await, ["waiting_for_a_worker"]);
+}
+
+/// A tenant whose rate is spent says so; another tenant's job and one without a tenant do not.
+pub async fn y_a_tenants_spent_rate_is_explained<H: Harness>() {
+    let w = World::<H>::open().await;
+    let ids = w.enqueue_all(vec![of_tenant("t"), of_tenant("t"), of_tenant("u"), plain()]).await;
+    let rate = Rate { max: 1, period_ms: 60_000 };
+    w.change(Change { rate_limit_per_key: Some(Some(rate)), ..Change::default() }).await;
+    w.take("a").await;
+    assert_eq!(w.why(ids[1]).await, ["rate_limited"]);
+    let of = situation(&w, ids[1]).await;
+    assert_eq!((of.spent_until, of.key_spent_until), (None, Some(rate.period_end(w.now))));
+    let summary = explain(&of, w.now).summary;
+    assert_eq!(summary, "`t` has spent its rate of 1 claim each 1 min 0 s; more in 59.9 s");
+    for id in [ids[2], ids[3]] {
+        assert_eq!(w.why(id).await, ["waiting_for_a_worker"]);
+    }
+}
+
+/// Nobody has claimed from the queue: never, or not for five minutes.
+pub async fn y_a_queue_without_a_worker_is_explained<H: Harness>() {
+    let mut w = World::<H>::open().await;
+    let id = w.fill(1).await[0];
+    assert_eq!(w.why(id).await, ["no_worker_lately"]);
+    let summary = explain(&situation(&w, id).await, w.now).summary;
+    let nobody = "no worker has claimed from the queue q in the last 5 minutes, nor in the last day: is one running?";
+    assert_eq!(summary, nobody);
+    w.claim(Claim::new("r", "ann")).await;
+    assert_eq!(w.why(id).await, ["no_worker_lately"]);
+    w.finish(&w.take("ann").await, Act::Release).await.expect("held");
+    assert_eq!(w.why(id).await, ["waiting_for_a_worker"]);
+    w.set(Time(w.now.plus_ms(LATELY_MS).0 - 1)).await;
+    assert_eq!(w.why(id).await, ["waiting_for_a_worker"]);
+    w.set(Time(w.now.0 + 1)).await;
+    assert_eq!(w.why(id).await, ["no_worker_lately"]);
+    let summary = explain(&situation(&w, id).await, w.now).summary;
+    let gone = "no worker has claimed from the queue q in the last 5 minutes; ann was the last, 5 min 0 s ago";
+    assert_eq!(summary, gone);
+}
+
+/// Workers look in the queue, but none of them for this kind.
+pub async fn y_a_kind_without_a_worker_is_explained<H: Harness>() {
+    let w = World::<H>::open().await;
+    let id = w.fill(1).await[0];
+    w.claim(Claim::new("q", "bob").kinds(["mail", "fax"])).await;
+    w.claim(Claim::new("q", "ann").kinds(["sms"])).await;
+    assert_eq!(w.why(id).await, ["no_worker_lately"]);
+    let summary = explain(&situation(&w, id).await, w.now).summary;
+    let others = "no worker has claimed kind k of the queue q in the last 5 minutes; \
+                  ann looks only for sms; bob looks only for fax, mail";
+    assert_eq!(summary, others);
+    w.finish(&w.take("cleo").await, Act::Release).await.expect("held");
+    assert_eq!(w.why(id).await, ["waiting_for_a_worker"]);
+}
+
+/// Where nobody is at work the missing worker is told first, and otherwise last; of a job that is not due, not at all.
+pub async fn y_a_missing_worker_is_told_where_it_matters<H: Harness>() {
+    let mut w = World::<H>::open().await;
+    let later = plain().run_at(w.now.plus_ms(86_400_000));
+    let ids = w.enqueue_all(vec![in_lane("l"), in_lane("l"), later]).await;
+    assert_eq!(w.why(ids[1]).await, ["no_worker_lately", "behind_in_lane"]);
+    w.claim(Claim::new("q", "ann").lease_ms(3_600_000)).await;
+    w.pass_ms(LATELY_MS).await;
+    assert_eq!(w.why(ids[1]).await, ["behind_in_lane", "no_worker_lately"]);
+    assert_eq!(w.why(ids[2]).await, ["not_due"]);
+}
+
+/// Nothing stands in the way, and someone looks.
 pub async fn y_a_due_job_waits_for_a_worker<H: Harness>() {
     let w = World::<H>::open().await;
+    watched(&w).await;
     let ids = w.fill(2).await;
     assert_eq!(w.why(ids[0]).await, ["waiting_for_a_worker"]);
-    assert!(explain(&situation(&w, ids[0]).await, w.now).summary.ends_with("is a worker running?"));
+    let summary = explain(&situation(&w, ids[0]).await, w.now).summary;
+    assert_eq!(summary, "it is due and nothing holds it back; the queue q is watched by ann");
     w.take("worker-7").await;
     assert!(explain(&situation(&w, ids[1]).await, w.now).summary.ends_with("is being worked by worker-7"));
 }

@@ -35,6 +35,7 @@ pub mod sync;
 pub mod timeout;
 mod tools;
 mod walk;
+pub mod workers;
 
 use crate::Store;
 use async_trait::async_trait;
@@ -290,6 +291,8 @@ macro_rules! conformance {
                 q2_a_paused_queue_does_not_close_the_others,
                 q2_an_empty_paused_queue_is_paused,
                 q2_a_rate_binds_each_period_of_the_clock,
+                q2_a_claim_hints_when_a_spent_rate_is_whole_again,
+                q2_a_rate_taken_away_and_set_again_is_still_spent,
                 q2_an_unused_rate_is_not_saved,
                 q2_a_released_job_has_spent_its_rate,
                 q2_every_job_of_a_shared_claim_spends_the_rate,
@@ -388,8 +391,25 @@ macro_rules! conformance {
                 y_a_retried_job_is_behind_the_running_one,
                 y_a_job_of_a_blocked_lane_is_explained,
                 y_every_reason_is_told,
+                y_a_job_of_a_spent_rate_is_explained,
+                y_a_tenants_spent_rate_is_explained,
+                y_a_queue_without_a_worker_is_explained,
+                y_a_kind_without_a_worker_is_explained,
+                y_a_missing_worker_is_told_where_it_matters,
                 y_a_due_job_waits_for_a_worker,
                 y_a_situation_carries_the_whole_job,
+            }
+            workers {
+                y_every_claim_is_a_sighting,
+                y_a_worker_is_seen_in_each_of_its_queues,
+                y_a_sighting_tells_the_kinds,
+                y_many_kinds_are_cut,
+                y_a_sighting_is_rewritten_once_a_minute,
+                y_two_handles_keep_one_sighting,
+                y_a_worker_tells_what_it_holds,
+                x_workers_are_listed_by_name_in_pages,
+                i19_a_worker_not_seen_for_a_day_is_forgotten,
+                l7_recovery_needs_no_sighting,
             }
         }
     };
@@ -435,6 +455,7 @@ mod tests {
             include_str!("schedule/scenarios.rs"),
             include_str!("timeout.rs"),
             include_str!("explain.rs"),
+            include_str!("workers.rs"),
         ];
         for file in files {
             let scenarios = file.split("pub async fn ").skip(1).filter_map(|rest| rest.split_once('<'));

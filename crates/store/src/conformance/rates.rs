@@ -215,3 +215,36 @@ pub async fn q2_a_tenants_limit_is_told_before_its_rate<H: Harness>() {
     w.change(at_most_each(5)).await;
     assert_eq!(w.idle(all("a")).await, Idle::RateLimited);
 }
+
+/// A claim that a spent rate kept from work hints at the end of its period: the queue's, or the tenants'.
+pub async fn q2_a_claim_hints_when_a_spent_rate_is_whole_again<H: Harness>() {
+    for change in [rate(1, 10_000), rate_each(1, 10_000)] {
+        let w = World::<H>::open().await;
+        w.enqueue_all(vec![of_tenant("t"), of_tenant("t")]).await;
+        w.change(change).await;
+        w.claim(all("a").lease_ms(3_600_000)).await;
+        let claims = w.store.claim(all("a")).await.expect("claim");
+        let until = period_end(START, 10_000);
+        assert_eq!(
+            (claims.idle, claims.again_in_ms),
+            (Some(Idle::RateLimited), Some((until.0 - START.0 + 999) as u64 / 1_000))
+        );
+    }
+}
+
+/// What was spent of a rate in this period stays spent, though the rate was taken away in between.
+pub async fn q2_a_rate_taken_away_and_set_again_is_still_spent<H: Harness>() {
+    for (change, none) in [
+        (rate(1, 10_000), Change { rate_limit: Some(None), ..Change::default() }),
+        (rate_each(1, 10_000), Change { rate_limit_per_key: Some(None), ..Change::default() }),
+    ] {
+        let w = World::<H>::open().await;
+        w.enqueue_all(vec![of_tenant("t"), of_tenant("t"), of_tenant("t")]).await;
+        w.change(change).await;
+        assert_eq!(w.claim(all("a")).await.len(), 1);
+        w.change(none).await;
+        assert_eq!(w.claim(all("a").max(1)).await.len(), 1);
+        w.change(change).await;
+        assert_eq!(w.idle(all("a")).await, Idle::RateLimited);
+    }
+}

@@ -8,12 +8,14 @@ mod queue;
 mod schedule;
 pub mod sync;
 mod work;
+mod worker;
 
 pub use doctor::{Finding, Findings};
 pub use operate::{Bulk, Cancelled, Explanation, Retried, Why};
 pub use queue::{Counts, Limits, Queue, Queues, Rate};
 pub use schedule::{Firing, Firings, Schedule, ScheduledJob, Schedules, Slot, Slots};
 pub use work::{Demo, Report};
+pub use worker::{Sighting, Worker, Workers};
 
 use crate::time;
 use serde::{Serialize, Serializer};
@@ -140,6 +142,10 @@ pub struct ClaimedJob {
     pub run_at: At,
     /// How long this attempt may take.
     pub timeout_ms: Option<u64>,
+    /// Jobs of one such key run one at a time, in the order of their ids.
+    pub ordering_key: Option<String>,
+    /// The tenant whose limit it counts against.
+    pub limit_key: Option<String>,
 }
 
 impl From<tenure::Claims> for Claims {
@@ -158,6 +164,8 @@ impl From<tenure::Claims> for Claims {
             created_at: At(job.created_at),
             run_at: At(job.run_at),
             timeout_ms: job.timeout_ms,
+            ordering_key: job.ordering_key,
+            limit_key: job.limit_key,
         };
         Claims { jobs: claims.jobs.into_iter().map(one).collect(), reason: claims.idle.map(tenure::Idle::as_str) }
     }

@@ -15,8 +15,8 @@ pub struct Explanation {
 /// One reason why a job is not running.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Why {
-    /// `finished`, `held`, `lease_expired`, `not_due`, `paused`, `at_capacity`, `tenant_at_limit`, `behind_in_lane`,
-    /// `lane_blocked` or `waiting_for_a_worker`.
+    /// `finished`, `held`, `lease_expired`, `not_due`, `paused`, `no_worker_lately`, `lane_blocked`, `at_capacity`,
+    /// `tenant_at_limit`, `behind_in_lane`, `rate_limited` or `waiting_for_a_worker`.
     pub code: &'static str,
     /// A sentence.
     pub message: String,

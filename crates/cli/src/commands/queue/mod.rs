@@ -69,7 +69,7 @@ fn settings(output: &Output, queue: &reply::Queue) {
         ("rate_limit", rate(&queue.rate_limit)),
         ("rate_limit_per_key", rate(&queue.rate_limit_per_key)),
         ("lane_on_failure", queue.lane_on_failure.to_owned()),
-        ("retention", span::show(queue.retention_ms)),
+        ("retention", if queue.retention_ms == 0 { "0 (not kept)".to_owned() } else { span::show(queue.retention_ms) }),
     ] {
         output.line(&format!("{name:<20}  {value}"));
     }

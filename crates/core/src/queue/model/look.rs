@@ -4,6 +4,7 @@ use super::super::event::Event;
 use super::super::explain::{Explanation, Situation, explain};
 use super::super::job::{Job, JobId, Lease, Status};
 use super::super::request::{Filter, Page, QueueInfo};
+use super::super::worker::HOLDERS_SHOWN;
 use super::Queues;
 use crate::time::Time;
 use std::collections::BTreeSet;
@@ -57,12 +58,12 @@ impl Queues {
     /// Why a job is not running now.
     #[must_use]
     pub fn explain(&self, id: JobId, now: Time) -> Option<Explanation> {
-        self.situation(id).map(|situation| explain(&situation, now))
+        self.situation(id, now).map(|situation| explain(&situation, now))
     }
 
-    /// What bears on whether a job can run.
+    /// What bears on whether a job can run at `now`.
     #[must_use]
-    pub fn situation(&self, id: JobId) -> Option<Situation> {
+    pub fn situation(&self, id: JobId, now: Time) -> Option<Situation> {
         let job = self.job(id)?;
         let shelf = self.queues.get(&job.queue)?;
         let lane = job.ordering_key.as_ref().and_then(|key| shelf.lane(key));
@@ -78,16 +79,20 @@ impl Queues {
             key_running: job.limit_key.as_ref().map_or(0, |key| shelf.running_of_key.get(key).copied().unwrap_or(0)),
             ahead: ahead.and_then(|id| self.job(id)).map(Box::new),
             lane_blocked_by: lane.and_then(|lane| lane.blocked_by),
-            holders: self.holders(&job.queue),
+            holders: self.holders(Some(&job.queue)),
+            engine_holders: self.max_running.map_or_else(Vec::new, |_| self.holders(None)),
+            spent_until: shelf.spent_until(now),
+            key_spent_until: job.limit_key.as_ref().and_then(|key| shelf.key_spent_until(key, now)),
+            watch: self.watch(&job.queue, &job.kind, now),
             job,
         })
     }
 
-    /// Who holds jobs of a queue now, a few of them.
-    fn holders(&self, queue: &str) -> Vec<String> {
-        let of_queue = self.grants.values().filter(|grant| grant.queue == queue);
+    /// Who holds jobs of a queue now, or of any, a few of them.
+    fn holders(&self, queue: Option<&str>) -> Vec<String> {
+        let of_queue = self.grants.values().filter(|grant| queue.is_none_or(|queue| grant.queue == queue));
         let owners: BTreeSet<&String> = of_queue.map(|grant| &grant.owner).collect();
-        owners.into_iter().take(5).cloned().collect()
+        owners.into_iter().take(HOLDERS_SHOWN).cloned().collect()
     }
 
     fn shown(&self, job: &Job) -> Job {
@@ -102,12 +107,12 @@ impl Queues {
         Job { lease, ..job.clone() }
     }
 
-    /// How long until time alone may make these queues claimable.
-    pub(super) fn again_in_ms(&self, queues: &BTreeSet<&str>, now: Time) -> Option<u64> {
+    /// How long until time alone may make these queues claimable; `opens_at` is when a rate that was met is whole again.
+    pub(super) fn again_in_ms(&self, queues: &BTreeSet<&str>, opens_at: Option<Time>, now: Time) -> Option<u64> {
         let due = queues.iter().filter_map(|queue| self.queues.get(*queue)?.scheduled.first()).map(|(at, _)| *at);
         let grants = self.grants.values().filter(|grant| queues.contains(grant.queue.as_str()));
         let ends = grants.map(|grant| grant.expires_at);
         // Rounded up: asking a moment too early would find nothing.
-        due.chain(ends).min().map(|at| Time(at.0 + 999).ms_since(now))
+        due.chain(ends).chain(opens_at).min().map(|at| Time(at.0 + 999).ms_since(now))
     }
 }

@@ -6,6 +6,7 @@
 mod look;
 mod operator;
 mod shelf;
+mod sight;
 
 use super::event::{Event, What};
 use super::job::{Attempt, Job, JobId, Outcome, Reason, Status};
@@ -15,6 +16,7 @@ use crate::bounds::{ATTEMPTS_KEPT, RECEIPT_MS};
 use crate::lease::{EPOCH_MAX, LostReason, Pulse, Token, live, renewed};
 use crate::time::Time;
 use shelf::{Jobs, Rank, Shelf};
+use sight::Sightings;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Every queue, job, lease and event of one engine.
@@ -33,6 +35,8 @@ pub struct Queues {
     keys: BTreeMap<(String, String), Remembered>,
     /// Endings that are no longer on their job, for the hour that L12 promises.
     receipts: BTreeMap<(JobId, Token), Receipt>,
+    /// Who claimed lately, and where.
+    sightings: Sightings,
 }
 
 /// One lease, over one job or, for a worker that prefetches, several of one queue.
@@ -166,6 +170,7 @@ impl Queues {
     /// Takes jobs that are due, by priority, age and id (Q2), as far as limits, rates and lanes allow (Q8, Q9). Leases
     /// that ran out come back first, so that no sweeper is needed (L7) and their slots are free (Q8).
     pub fn claim(&mut self, claim: &Claim, now: Time) -> Claims {
+        self.see(claim, now);
         let queues: BTreeSet<&str> = claim.queues.iter().map(String::as_str).collect();
         let limited = self.max_running.is_some();
         let needed = |grant: &Grant| limited || queues.contains(grant.queue.as_str());
@@ -180,6 +185,7 @@ impl Queues {
             }
         }
         let mut met = BTreeSet::new();
+        let mut opens_at = None;
         let mut jobs = Vec::new();
         let mut shared: BTreeMap<String, Token> = BTreeMap::new();
         let started = match claim.grants {
@@ -187,7 +193,7 @@ impl Queues {
             Grants::Shared { started } => started as usize,
         };
         while jobs.len() < claim.max as usize {
-            let Some((id, queue)) = self.first_due(&queues, claim, now, &mut met) else { break };
+            let Some((id, queue)) = self.first_due(&queues, claim, now, &mut met, &mut opens_at) else { break };
             let token = match (claim.grants, shared.get(&queue)) {
                 (Grants::Shared { .. }, Some(token)) => *token,
                 (grants, _) => {
@@ -204,16 +210,17 @@ impl Queues {
             return Claims { jobs, idle: None, again_in_ms: None };
         }
         let idle = met.into_iter().next().unwrap_or(Idle::Empty);
-        Claims { jobs, idle: Some(idle), again_in_ms: self.again_in_ms(&queues, now) }
+        Claims { jobs, idle: Some(idle), again_in_ms: self.again_in_ms(&queues, opens_at, now) }
     }
 
-    /// The job to claim next; `met` gathers what stood in the way.
+    /// The job to claim next; `met` gathers what stood in the way, `opens_at` when the first spent rate is whole again.
     fn first_due(
         &self,
         queues: &BTreeSet<&str>,
         claim: &Claim,
         now: Time,
         met: &mut BTreeSet<Idle>,
+        opens_at: &mut Option<Time>,
     ) -> Option<(JobId, String)> {
         if self.max_running.is_some_and(|max| self.running >= u64::from(max)) {
             met.insert(Idle::AtCapacity);
@@ -224,10 +231,11 @@ impl Queues {
             let Some(shelf) = self.queues.get(*queue) else { continue };
             let closed = [
                 (shelf.full(), Idle::AtCapacity),
-                (shelf.spent(now), Idle::RateLimited),
+                (shelf.spent_until(now).is_some(), Idle::RateLimited),
                 (shelf.settings.paused, Idle::Paused),
             ];
             met.extend(closed.into_iter().filter(|(closed, _)| *closed).map(|(_, idle)| idle));
+            sooner(opens_at, shelf.spent_until(now));
             if closed.iter().any(|(closed, _)| *closed) {
                 continue;
             }
@@ -239,8 +247,9 @@ impl Queues {
                 if claim.kinds.as_ref().is_some_and(|kinds| !kinds.contains(&job.kind)) {
                     continue;
                 }
-                if job.limit_key.as_deref().is_some_and(|key| shelf.key_spent(key, now)) {
+                if let Some(until) = job.limit_key.as_deref().and_then(|key| shelf.key_spent_until(key, now)) {
                     met.insert(Idle::RateLimited);
+                    sooner(opens_at, Some(until));
                     continue;
                 }
                 if best.is_none_or(|(first, _)| *rank < first) {
@@ -306,6 +315,8 @@ impl Queues {
             run_at: job.run_at,
             timeout_ms: job.timeout_ms,
             checkpoint: job.checkpoint.clone(),
+            ordering_key: job.ordering_key.clone(),
+            limit_key: job.limit_key.clone(),
         }
     }
 
@@ -579,6 +590,11 @@ fn receipt(id: JobId, attempt: &Attempt, last: bool, now: Time) -> Option<((JobI
     };
     let receipt = Receipt { owner: attempt.owner.clone(), verb: attempt.verb, status: outcome.status(), lost, at };
     Some(((id, attempt.token), receipt))
+}
+
+/// The earlier of two instants that may be missing.
+fn sooner(at: &mut Option<Time>, other: Option<Time>) {
+    *at = (*at).into_iter().chain(other).min();
 }
 
 /// A deadline that a job's own timeout cuts short.

@@ -95,7 +95,7 @@ impl Queues {
     }
 
     /// Removes what is no longer kept, at most `max` of each kind: finished jobs past their queue's retention, receipts
-    /// past their hour, dedup keys past their window. A job that a lane stopped for stays.
+    /// past their hour, dedup keys past their window, sightings past their day. A job that a lane stopped for stays.
     pub fn prune(&mut self, max: usize, now: Time) -> Pruned {
         let past = |(id, finished_at, queue): &(JobId, Time, &str)| {
             let shelf = &self.queues[*queue];
@@ -119,6 +119,13 @@ impl Queues {
         let stale = self.keys.iter().filter(|(_, known)| known.until <= now && !open(&known.job));
         let keys: Vec<_> = stale.map(|(key, _)| key.clone()).take(max).collect();
         keys.iter().for_each(|key| drop(self.keys.remove(key)));
-        Pruned { jobs: jobs.len() as u32, receipts: receipts.len() as u32, keys: keys.len() as u32 }
+        let sightings = self.sightings.prune(max, now);
+        self.queues.values_mut().for_each(|shelf| shelf.trim(now));
+        Pruned {
+            jobs: jobs.len() as u32,
+            receipts: receipts.len() as u32,
+            keys: keys.len() as u32,
+            sightings: sightings as u32,
+        }
     }
 }

@@ -7,6 +7,7 @@
 use super::super::job::{Job, JobId, Status};
 use super::super::request::Counts;
 use super::super::settings::{LaneOnFailure, Rate, Settings};
+use crate::bounds::RATE_PERIOD_MS_MAX;
 use crate::time::Time;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,29 +57,36 @@ impl Lane {
 }
 
 /// Claims counted in the current period.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Window {
     period: i64,
     claims: u32,
+    /// The last of them.
+    at: Time,
+}
+
+impl Default for Window {
+    fn default() -> Window {
+        Window { period: 0, claims: 0, at: Time(0) }
+    }
 }
 
 impl Window {
-    fn full(&self, rate: Option<Rate>, now: Time) -> bool {
-        rate.is_some_and(|rate| self.period == period(rate, now) && self.claims >= rate.max)
+    /// When the period ends, if its claims are spent.
+    fn spent_until(&self, rate: Option<Rate>, now: Time) -> Option<Time> {
+        let rate = rate.filter(|rate| self.period == rate.period(now) && self.claims >= rate.max)?;
+        Some(rate.period_end(now))
     }
 
     fn count(&mut self, rate: Option<Rate>, now: Time) {
         let Some(rate) = rate else { return };
-        let now_in = period(rate, now);
+        let now_in = rate.period(now);
         if self.period != now_in {
-            *self = Window { period: now_in, claims: 0 };
+            *self = Window { period: now_in, claims: 0, at: now };
         }
         self.claims += 1;
+        self.at = now;
     }
-}
-
-fn period(rate: Rate, now: Time) -> i64 {
-    now.0.div_euclid(i64::try_from(rate.period_ms).unwrap_or(i64::MAX).saturating_mul(1_000))
 }
 
 impl Shelf {
@@ -202,14 +210,19 @@ impl Shelf {
         self.settings.max_running.is_some_and(|max| self.counts.running >= u64::from(max))
     }
 
-    /// Whether the queue's claims of this period are spent.
-    pub(super) fn spent(&self, now: Time) -> bool {
-        self.spent.full(self.settings.rate_limit, now)
+    /// If the queue's claims of this period are spent: until when.
+    pub(super) fn spent_until(&self, now: Time) -> Option<Time> {
+        self.spent.spent_until(self.settings.rate_limit, now)
     }
 
-    /// Whether a tenant's claims of this period are spent.
-    pub(super) fn key_spent(&self, key: &str, now: Time) -> bool {
-        self.spent_of_key.get(key).is_some_and(|window| window.full(self.settings.rate_limit_per_key, now))
+    /// If a tenant's claims of this period are spent: until when.
+    pub(super) fn key_spent_until(&self, key: &str, now: Time) -> Option<Time> {
+        self.spent_of_key.get(key)?.spent_until(self.settings.rate_limit_per_key, now)
+    }
+
+    /// Forgets what tenants spent in periods that are over, however long a period may be.
+    pub(super) fn trim(&mut self, now: Time) {
+        self.spent_of_key.retain(|_, window| window.at.plus_ms(RATE_PERIOD_MS_MAX) > now);
     }
 
     /// Whether due jobs are held back by nothing but their tenant's limit.

@@ -6,7 +6,7 @@ use super::op::QUEUES;
 use super::run::{Runner, unwell};
 use crate::Store;
 use crate::conformance::Harness;
-use tenure_core::queue::{Filter, Job, Outcome, Situation, Status, What};
+use tenure_core::queue::{Filter, Job, Outcome, Situation, Status, Watch, What};
 
 /// Lines shown of each side where the two differ.
 const LINES_MAX: usize = 40;
@@ -35,7 +35,10 @@ impl<H: Harness> Runner<H> {
         let (theirs_id, ours_id) = self.tables.jobs[index];
         let theirs = store.situation(theirs_id).await.map_err(unwell)?;
         let theirs = theirs.map(|theirs| bearing(self.tables.situation_to_core(theirs)));
-        same(&format!("situation of job #{index}"), &theirs, &self.core.situation(ours_id).map(bearing))
+        if let Some(theirs) = theirs.as_ref().filter(|theirs| theirs.job.status == Status::Queued) {
+            self.ledger.explained(theirs);
+        }
+        same(&format!("situation of job #{index}"), &theirs, &self.core.situation(ours_id, self.now).map(bearing))
     }
 
     pub(super) async fn compare_page(
@@ -68,7 +71,19 @@ impl<H: Harness> Runner<H> {
         Ok(())
     }
 
-    /// Every job and queue, and I8: what was enqueued is somewhere.
+    /// Every worker that was seen, to the microsecond.
+    pub(super) async fn compare_workers(
+        &mut self,
+        store: &dyn Store,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<(), Wrong> {
+        let theirs = store.workers(after, limit).await.map_err(unwell)?;
+        self.ledger.seen(&theirs.items)?;
+        same("workers", &theirs, &self.core.workers(after, limit as usize))
+    }
+
+    /// Every job, queue and worker, and I8: what was enqueued is somewhere.
     pub(super) async fn compare_all(&mut self) -> Result<(), Wrong> {
         let store = self.handles[0].clone();
         let mut before = None;
@@ -85,7 +100,7 @@ impl<H: Harness> Runner<H> {
             same("queue", &theirs, &self.core.queue(queue))?;
             same("I8: jobs in all states", &total, &self.ledger.kept_in(queue))?;
         }
-        Ok(())
+        self.compare_workers(&*store, None, 10).await
     }
 }
 
@@ -96,8 +111,19 @@ fn bearing(of: Situation) -> Situation {
     if of.job.status == Status::Queued {
         return Situation { engine_running, ..of };
     }
-    let (ahead, lane_blocked_by, holders) = (None, None, Vec::new());
-    Situation { running: 0, engine_running: 0, key_running: 0, ahead, lane_blocked_by, holders, ..of }
+    Situation {
+        running: 0,
+        engine_running: 0,
+        key_running: 0,
+        ahead: None,
+        lane_blocked_by: None,
+        holders: Vec::new(),
+        engine_holders: Vec::new(),
+        spent_until: None,
+        key_spent_until: None,
+        watch: Watch::default(),
+        ..of
+    }
 }
 
 /// Equal, or the lines in which the two differ.

@@ -11,7 +11,7 @@ pub(super) fn draw(seed: u64, steps: u32) -> Vec<Step> {
 }
 
 fn op(c: &mut Chance) -> Op {
-    match c.below(240) {
+    match c.below(243) {
         0..=17 => Op::Enqueue((0..1 + c.below(3)).map(|_| sketch(c)).collect()),
         18..=57 => claim(c),
         58..=65 => Op::Start { from: from(c), count: c.below(5) as u32 },
@@ -34,7 +34,8 @@ fn op(c: &mut Chance) -> Op {
         211..=214 => Op::Limit(c.maybe(2, |c| 1 + c.below(6) as u32)),
         215..=227 => Op::Operate((0..few(c)).map(|_| operation(c)).collect()),
         228..=231 => Op::Prune { max: [1, 2, 1_000][c.below(3)] },
-        _ => Op::Explain(c.recent()),
+        232..=239 => Op::Explain(c.recent()),
+        _ => Op::Workers { after: c.maybe(2, |c| c.below(4)), limit: 1 + c.below(3) as u32 },
     }
 }
 
@@ -175,9 +176,14 @@ fn act(c: &mut Chance) -> Act {
 
 fn clock(c: &mut Chance) -> Move {
     match c.below(10) {
-        // Beyond the hour that receipts are kept.
+        // Beyond the day that workers are remembered, and the hour that receipts are kept.
+        0 if c.one_in(12) => Move::Micros(90_000_000_000),
         0 if c.one_in(3) => Move::Micros(3_600_000_000),
-        0..=4 => Move::Micros([1, 999, 40_000, 100_000, 700_000, 1_000_000, 6_000_000, 31_000_000][c.below(8)]),
+        0..=4 => {
+            // A minute exactly, at which a sighting is written again.
+            let spans = [1, 999, 40_000, 100_000, 700_000, 1_000_000, 6_000_000, 31_000_000, 60_000_000];
+            Move::Micros(spans[c.below(9)])
+        }
         5..=7 => Move::ToDeadline(c.recent(), [-1, 0, 0, 1][c.below(4)]),
         _ => Move::ToDue(c.recent()),
     }

@@ -132,6 +132,14 @@ worth_meeting! {
     Pruned,
     /// The epoch was raised (L2).
     EpochRaised,
+    /// A waiting job was told that its queue's or tenant's rate is spent.
+    RateExplained,
+    /// A waiting job was told that nobody looked for it lately.
+    NobodyLately,
+    /// … but for other kinds.
+    OtherKindsLately,
+    /// A worker was not seen for a day (and forgotten).
+    SightingForgotten,
 }
 
 impl Report {

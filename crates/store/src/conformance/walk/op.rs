@@ -81,6 +81,10 @@ pub(super) enum Op {
         after: Option<usize>,
         limit: u32,
     },
+    Workers {
+        after: Option<usize>,
+        limit: u32,
+    },
 }
 
 /// A job to enqueue.

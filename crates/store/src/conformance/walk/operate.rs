@@ -116,19 +116,24 @@ impl<H: Harness> Runner<H> {
     /// Which jobs one step takes first is the store's own choice; what is gone after the last step is not. How many
     /// rows hold receipts and keys is nobody's business either.
     pub(super) async fn prune(&mut self, store: &dyn Store, max: u32) -> Result<(), Wrong> {
-        let mut jobs = 0;
+        let (mut jobs, mut sightings) = (0, 0);
         for _ in 0..PRUNES_MAX {
             let step = store.prune(max).await.map_err(unwell)?;
-            if [step.jobs, step.receipts, step.keys].iter().any(|removed| *removed > max) {
+            if [step.jobs, step.receipts, step.keys, step.sightings].iter().any(|removed| *removed > max) {
                 return Err(format!("prune: {step:?} in a step of at most {max}"));
             }
             jobs += step.jobs;
+            sightings += step.sightings;
             if step == Pruned::default() {
                 break;
             }
         }
         let ours = self.core.prune(usize::MAX, self.now);
         self.ledger.pruned(jobs, self.now)?;
+        if ours.sightings > 0 {
+            self.ledger.met(Met::SightingForgotten);
+        }
+        same("prune of sightings", &sightings, &ours.sightings)?;
         same("prune", &jobs, &ours.jobs)
     }
 }

@@ -162,6 +162,7 @@ impl<H: Harness> Runner<H> {
                 let theirs = store.queues(after, *limit).await.map_err(unwell)?;
                 same("queues", &theirs, &self.core.queues(after, *limit as usize))
             }
+            Op::Workers { after, limit } => self.compare_workers(store, after.map(|i| OWNERS[i]), *limit).await,
         }
     }
 
@@ -174,6 +175,7 @@ impl<H: Harness> Runner<H> {
     async fn claim(&mut self, store: &dyn Store, claim: Claim) -> Result<(), Wrong> {
         claim.check().expect("the walk stays within bounds");
         let theirs = store.claim(claim.clone()).await.map_err(unwell)?;
+        self.ledger.sighted(&claim, self.now);
         let running = self.running();
         let ours = self.core.claim(&claim, self.now);
         if self.running() < running + ours.jobs.len() as u64 {

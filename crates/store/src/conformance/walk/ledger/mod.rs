@@ -9,6 +9,7 @@ mod claims;
 mod gate;
 mod keys;
 mod operator;
+mod seen;
 mod writes;
 
 use super::Met;
@@ -38,8 +39,13 @@ pub(super) struct Ledger {
     /// The unit that a lane stopped for.
     blocked: BTreeMap<(String, String), usize>,
     keys: BTreeMap<(String, String), keys::Key>,
+    /// When each owner claimed from a queue, by kinds.
+    sighted: BTreeMap<Looked, BTreeSet<Time>>,
     met: BTreeMap<Met, u64>,
 }
+
+/// Owner, queue and kinds of a claim.
+type Looked = (String, String, Option<BTreeSet<String>>);
 
 #[derive(Debug)]
 struct Unit {

@@ -1,0 +1,8 @@
+-- queue/lately.sql: who looked for work in a queue lately, and whether for one kind.
+-- Parameters  $1 the queue, $2 the kind, $3 how lately in milliseconds, $4 how many sightings at most, $5 kinds of each.
+-- Indexes     sighting_queue.
+select s.owner, s.kinds is null or $2 = any (s.kinds) as takes, coalesce(s.kinds[1:$5], '{}') as kinds
+  from tenure.sighting s
+ where s.queue = $1 and s.seen_at > (select tenure.clock()) - $3 * interval '1 millisecond'
+ order by s.seen_at desc, s.owner
+ limit $4

@@ -1,0 +1,3 @@
+//! Those who claim.
+
+pub(super) mod list;
