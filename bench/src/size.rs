@@ -175,7 +175,9 @@ async fn fill(settings: &Settings, url: &str, tenure: &Tenure) -> Result<i64> {
         }
     }
     client.query("SELECT setval('tenure.job_id', $1)", &[&next]).await?;
-    client.batch_execute("VACUUM ANALYZE; CHECKPOINT").await?;
+    // Each by itself: neither runs inside a transaction, which several statements at once would be.
+    client.batch_execute("VACUUM ANALYZE").await?;
+    client.batch_execute("CHECKPOINT").await?;
     eprintln!("filled in {:.0} s", began.elapsed().as_secs_f64());
     Ok(first_parked)
 }

@@ -128,6 +128,11 @@ async fn crowd_under(w: usize) {
         zombies: AtomicUsize::new(0),
         wrong: Mutex::default(),
     });
+    // One zombie before all others, whatever chance brings later.
+    let claim = json!({ "worker": "first", "lease_ms": 100 });
+    let (_, claims) = servers.ask("POST /v1/queues/w/claim", claim).await;
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    crowd.rise(0, "first", &claims["jobs"][0]).await;
     let mut claimers: Vec<JoinHandle<()>> = (0..CLAIMERS).map(|n| crowd.start(n)).collect();
     // By progress, not by time: a slow machine is killed as often as a quick one.
     for (step, limit) in [w + 3, 1, w + 8, 1, w].into_iter().enumerate() {

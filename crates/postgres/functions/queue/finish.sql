@@ -27,6 +27,7 @@ declare
     gated record;
     back_gated record;
     judged record;
+    o bigint;
     limited boolean;
     limited_queues text[];
 begin
@@ -190,9 +191,10 @@ begin
     return query select b.ord, 'queued'::text, false, null::text, case when limited then '*' else b.queue end
                    from unnest(back_ords, back_queues) as b(ord, queue);
 
-    -- What was not accepted is judged one by one, in a new statement that sees what was committed meanwhile.
+    -- What was not accepted is judged one by one, in a new statement that sees what was committed meanwhile; by job, for
+    -- each refusal locks that job's event.
     if cardinality(ended_ords) + cardinality(back_ords) < cardinality(jobs) then
-        for o in 1 .. cardinality(jobs) loop
+        for o in select i.ord from unnest(jobs) with ordinality as i(job, ord) order by i.job loop
             if o = any (ended_ords) or o = any (back_ords) then
                 continue;
             end if;

@@ -26,6 +26,19 @@ begin
     end if;
 end $$;
 
+-- The first job of a lane.
+-- Index  job_lane, by a range of its whole key: asked for a lane "by id", the planner may walk the primary key instead.
+create or replace function tenure.head_of(of_queue text, of_key text) returns bigint language plpgsql stable
+  set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+as $$
+begin
+    return (select j.id from tenure.job j
+             where j.ordering_key is not null
+               and (j.queue, j.ordering_key, j.id) > (of_queue, of_key, 0)
+               and (j.queue, j.ordering_key, j.id) <= (of_queue, of_key, 9223372036854775807)
+             order by j.queue, j.ordering_key, j.id limit 1);
+end $$;
+
 -- Asks a tenant for a slot, and takes it.
 -- Reply  `ok`; `full`; `spent` (its rate, until `spent_until`); `busy`.
 create or replace function tenure.take_slot(
@@ -81,8 +94,7 @@ begin
         insert into tenure.lane (queue, key) values (of_queue, of_key) returning * into lane;
     end if;
     if lane.running is not null or lane.blocked_by is not null
-       or of_job <> (select j.id from tenure.job j where j.queue = of_queue and j.ordering_key = of_key
-                      order by j.id limit 1) then
+       or of_job <> tenure.head_of(of_queue, of_key) then
         return 'wait';
     end if;
     update tenure.lane l set running = of_job where l.queue = of_queue and l.key = of_key;
@@ -117,8 +129,7 @@ begin
             select p.id from tenure.job p
              where p.queue = of_queue and p.limit_key = of_key and p.kind = of_kind and p.place = 3
                and (p.ordering_key is null
-                    or p.id = (select h.id from tenure.job h
-                                where h.queue = of_queue and h.ordering_key = p.ordering_key order by h.id limit 1)
+                    or p.id = tenure.head_of(of_queue, p.ordering_key)
                        and not exists (select from tenure.lane l
                                         where l.queue = of_queue and l.key = p.ordering_key
                                           and (l.running is not null or l.blocked_by is not null)))
@@ -137,7 +148,7 @@ declare
     lane tenure.lane;
 begin
     select l.* into lane from tenure.lane l where l.queue = of_queue and l.key = of_key;
-    select j.* into head from tenure.job j where j.queue = of_queue and j.ordering_key = of_key order by j.id limit 1;
+    select j.* into head from tenure.job j where j.id = tenure.head_of(of_queue, of_key);
     if head.id is null then
         delete from tenure.lane l where l.queue = of_queue and l.key = of_key and l.blocked_by is null;
     elsif lane.running is null and lane.blocked_by is null and head.place = 3 then

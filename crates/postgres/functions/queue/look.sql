@@ -7,16 +7,27 @@ create or replace function tenure.count_up_to(
 ) language plpgsql stable
   set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
+declare
+    top constant bigint := 9223372036854775807;
 begin
-    queued := (select count(*) from (select from tenure.job j where j.queue = of_queue and not j.running
-                                      order by j.id limit count_to) c);
+    -- Ranges of the whole key stand for "of this queue", in words that only the right index can order.
+    queued := (select count(*) from (select from tenure.job j
+                                      where (j.queue, j.id) > (of_queue, 0) and (j.queue, j.id) <= (of_queue, top)
+                                        and not j.running
+                                      order by j.queue, j.id limit count_to) c);
     running := least(tenure.running_of(of_queue), count_to);
-    completed := (select count(*) from (select from tenure.finished f where f.queue = of_queue and f.status = 'completed'
-                                         order by f.id limit count_to) c);
-    failed := (select count(*) from (select from tenure.finished f where f.queue = of_queue and f.status = 'failed'
-                                      order by f.id limit count_to) c);
-    oldest_queued_at := (select j.created_at from tenure.job j where j.queue = of_queue and not j.running
-                          order by j.id limit 1);
+    completed := (select count(*) from (select from tenure.finished f
+                                         where (f.queue, f.status, f.id) > (of_queue, 'completed', 0)
+                                           and (f.queue, f.status, f.id) <= (of_queue, 'completed', top)
+                                         order by f.queue, f.status, f.id limit count_to) c);
+    failed := (select count(*) from (select from tenure.finished f
+                                      where (f.queue, f.status, f.id) > (of_queue, 'failed', 0)
+                                        and (f.queue, f.status, f.id) <= (of_queue, 'failed', top)
+                                      order by f.queue, f.status, f.id limit count_to) c);
+    oldest_queued_at := (select j.created_at from tenure.job j
+                          where (j.queue, j.id) > (of_queue, 0) and (j.queue, j.id) <= (of_queue, top)
+                            and not j.running
+                          order by j.queue, j.id limit 1);
 end $$;
 
 -- The ids of jobs that match, newest first.
@@ -35,17 +46,20 @@ declare
     word text;
 begin
     if of_status = 'running' then
-        return array(with held as materialized (
+        -- Sorted before they are looked at, and looked at no further than needed.
+        ids := array(with held as materialized (
                          select u.id, l.token from tenure.lease l, unnest(l.units) as u(id)
-                          where (of_queue is null or l.queue = of_queue) and u.id < before)
+                          where (of_queue is null or l.queue = of_queue) and u.id < before
+                          order by u.id desc)
                      select h.id from held h
                       where exists (select from tenure.job j
                                      where j.id = h.id and j.running and j.token = h.token
                                        and (of_kind is null or j.kind = of_kind)
                                     -- Kept from becoming a join, which would begin with the jobs.
                                     offset 0)
-                      order by h.id desc limit n_max);
+                      limit n_max);
     end if;
+    -- As above: a range of the whole key, in words that only the right index can order.
     if of_status is null or of_status = 'queued' then
         if of_queue is null then
             ids := array(select j.id from tenure.job j
@@ -54,16 +68,17 @@ begin
                           order by j.id desc limit n_max);
         else
             ids := array(select j.id from tenure.job j
-                          where j.queue = of_queue and j.id < before and (of_status is null or not j.running)
-                            and (of_kind is null or j.kind = of_kind)
-                          order by j.id desc limit n_max);
+                          where (j.queue, j.id) < (of_queue, before) and (j.queue, j.id) > (of_queue, 0)
+                            and (of_status is null or not j.running) and (of_kind is null or j.kind = of_kind)
+                          order by j.queue desc, j.id desc limit n_max);
         end if;
     end if;
-    if of_queue is not null then
+    if of_status in ('queued', 'running') then
+        -- Nothing of theirs is history.
+    elsif of_queue is not null then
         foreach word in array array['completed', 'failed'] loop
             continue when of_status <> word;
             ids := ids || array(select f.id from tenure.finished f
-                                 -- The same as equal queue and status, in words that only this index can order.
                                  where (f.queue, f.status, f.id) < (of_queue, word, before)
                                    and (f.queue, f.status, f.id) >= (of_queue, word, 0)
                                    and (of_kind is null or f.kind = of_kind)

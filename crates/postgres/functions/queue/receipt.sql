@@ -18,6 +18,8 @@ create or replace function tenure.forget(ids bigint[], now timestamptz) returns 
 declare
     n integer;
 begin
+    -- In the order in which enqueue takes them (L10).
+    perform from tenure.dedup d where d.job = any (ids) order by d.queue, d.key for update;
     with gone as (
         delete from tenure.finished f where f.id = any (ids) returning f.*
     ), attempt as (

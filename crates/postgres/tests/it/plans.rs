@@ -10,7 +10,7 @@ use tenure_testing::TestDatabase;
 use tokio_postgres::Client;
 
 /// 200,000 finished and 55,000 waiting jobs, 5,000 of them parked behind one tenant and 5,000 in one lane, with events, keys
-/// and receipts to match. Written as the verbs would have left them.
+/// and receipts to match, and 20,000 newer jobs of another queue. Written as the verbs would have left them.
 const LOAD: &str = "
     insert into tenure.finished (id, token, created_at, run_at, claimed_at, finished_at, priority, attempt,
                                  attempts_max, queue, kind, payload, status, owner, outcome, verb)
@@ -27,6 +27,9 @@ const LOAD: &str = "
            case when n between 245000 and 249999 then 'tenant' end,
            case when n >= 250000 then 'lane' end
       from generate_series(200001, 255000) n;
+    -- The newest of all, so that a list or a count by id alone would have to wade through them.
+    insert into tenure.job (id, created_at, run_at, priority, attempts_max, place, queue, kind, payload)
+    select n, now(), now(), 0, 5, 0, 'above', 'k' || n % 5, '{}' from generate_series(255001, 275000) n;
     insert into tenure.event (at, job, what) select now(), n, 'expired' from generate_series(1, 100000) n;
     insert into tenure.dedup (queue, key, job, until, body)
     select 'q', 'key-' || n, n, now() + interval '1 day', '\\x00' from generate_series(150001, 250000) n;
@@ -34,10 +37,11 @@ const LOAD: &str = "
     select -n, n, now(), 'w', 'queued', 'superseded' from generate_series(1, 50000) n;
     insert into tenure.note (job, progress) select n, '1' from generate_series(200001, 220000) n;
     insert into tenure.queue (name, created_at) select 'other-' || n, now() from generate_series(0, 49) n
+    union all select 'above', now()
         on conflict do nothing;
     insert into tenure.lane (queue, key, running) values ('q', 'lane', 1);
     insert into tenure.tenant (queue, key, running) values ('q', 'tenant', 1);
-    select setval('tenure.job_id', 255000);
+    select setval('tenure.job_id', 275000);
     analyze";
 
 /// Walks, and rows and entries read, of the tables that grow.
@@ -84,7 +88,10 @@ impl Loaded {
             self.misses.push(format!("{verb} walked through {walked}"));
         }
         if read > bound * CALLS {
-            self.misses.push(format!("{verb} read {} a call, more than {bound}", read / CALLS));
+            let most = "select indexrelname || ' ' || idx_tup_read from pg_stat_user_indexes
+                         where schemaname = 'tenure' order by idx_tup_read desc limit 1";
+            let most: String = self.hand.query_one(most, &[]).await.unwrap().get(0);
+            self.misses.push(format!("{verb} read {} a call, more than {bound}, most of {most}", read / CALLS));
         }
     }
 }
