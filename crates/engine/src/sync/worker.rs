@@ -11,7 +11,7 @@
 use super::{Act, Beat, ChunkClaim, ClaimedChunk, Ending, IdleReason, Refused, SyncClaim, SyncId, SyncInfo, Unit};
 use crate::{Error, Result, Tenure};
 use std::fmt::Display;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tenure_core::Token;
 use tenure_core::sync::{CHUNK_LEASE_MS_DEFAULT, SYNC_LEASE_MS_DEFAULT};
@@ -76,6 +76,8 @@ pub struct SyncWorker {
     lease_ms: u64,
     chunk_lease_ms: u64,
     tell: Option<Tell>,
+    /// The token of the sync's lease, while it is held here. A name alone is no lease: another process may bear it.
+    held: Arc<Mutex<Option<Token>>>,
 }
 
 impl std::fmt::Debug for SyncWorker {
@@ -94,6 +96,7 @@ impl SyncWorker {
             lease_ms: SYNC_LEASE_MS_DEFAULT,
             chunk_lease_ms: CHUNK_LEASE_MS_DEFAULT,
             tell: None,
+            held: Arc::default(),
         }
     }
 
@@ -225,10 +228,16 @@ impl SyncWorker {
         loop {
             if let Ok(Some((token, sent_at))) = self.take().await {
                 let unit = Unit::sync(self.sync);
+                self.hold(Some(token));
                 keep(self.tenure.clone(), unit, self.owner.clone(), token, sent_at, lease, SYNC_BEATS).await;
+                self.hold(None);
             }
             tokio::time::sleep(LOOK_AGAIN).await;
         }
+    }
+
+    fn hold(&self, token: Option<Token>) {
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = token;
     }
 
     /// Claims the sync, if nobody holds it.
@@ -253,10 +262,10 @@ impl SyncWorker {
             if progress.left() > 0 {
                 return Ok(None);
             }
-            let mine = info.sync.standing.lock.as_ref().is_some_and(|lock| lock.owner == self.owner);
-            let token = match (mine, info.sync.standing.token) {
-                (true, Some(token)) => Some(token),
-                _ => insist(|| self.take()).await?.map(|(token, _)| token),
+            let held = *self.held.lock().unwrap_or_else(PoisonError::into_inner);
+            let token = match held {
+                Some(token) => Some(token),
+                None => insist(|| self.take()).await?.map(|(token, _)| token),
             };
             if let Some(token) = token {
                 let act = match progress.failed {
@@ -266,8 +275,14 @@ impl SyncWorker {
                 let ending = Ending { unit: Unit::sync(self.sync), owner: self.owner.clone(), token, act };
                 match insist(|| self.tenure.finish_sync(ending.clone())).await {
                     Ok(_) => continue,
-                    // Chunks were added meanwhile.
-                    Err(Error::Sync(Refused::Incomplete { .. })) => return Ok(None),
+                    // Chunks were added meanwhile. What was taken only to end it is given back: nobody keeps it.
+                    Err(Error::Sync(Refused::Incomplete { .. })) => {
+                        if held.is_none() {
+                            let release = Ending { act: Act::Release, ..ending };
+                            let _ = insist(|| self.tenure.finish_sync(release.clone())).await;
+                        }
+                        return Ok(None);
+                    }
                     Err(Error::LeaseLost(_)) => {}
                     Err(error) => return Err(error),
                 }

@@ -14,6 +14,9 @@ use tenure_core::{LostReason, Time, Token};
 /// What is wrong with an answer.
 pub(super) type Wrong = String;
 
+/// One claim: the sync, the chunk if it is one, the token.
+type Claim = (usize, Option<String>, Token);
+
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     syncs: BTreeMap<usize, Known>,
@@ -22,7 +25,7 @@ pub(super) struct Ledger {
     /// The largest token each unit was granted.
     tokens: BTreeMap<Name, Token>,
     /// Endings that were accepted.
-    accepted: BTreeMap<(usize, Option<String>, Token), (String, Verb, State)>,
+    accepted: BTreeMap<Claim, (String, Verb, State)>,
     met: BTreeMap<Met, u64>,
 }
 
@@ -303,7 +306,7 @@ impl Ledger {
         name: &Name,
         ending: &Ending,
         state: State,
-        receipt: (usize, Option<String>, Token),
+        receipt: Claim,
     ) -> Result<(), Wrong> {
         let verb = ending.act.verb();
         self.holders.remove(name);

@@ -365,9 +365,9 @@ impl<H: SyncHarness> Runner<H> {
     }
 
     fn pick(&self, pick: Pick) -> Option<Claimed> {
-        let recent = self.claims.iter().rev().take(60);
+        let mut recent = self.claims.iter().rev().take(60);
         let found = match pick {
-            Pick::Any(n) => recent.cloned().nth(n),
+            Pick::Any(n) => recent.nth(n).cloned(),
             Pick::Held(n) => {
                 recent.filter(|claimed| self.deadline(claimed).is_some_and(|at| at > self.now)).nth(n).cloned()
             }
