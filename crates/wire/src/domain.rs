@@ -8,7 +8,6 @@ use crate::read::{Body, Object};
 use crate::reply::At;
 use crate::shape::{Field, Holds, Shape};
 use serde::Serialize;
-use std::sync::Arc;
 use tenure::domain::{self, DomainInfo, token_of};
 use tenure::{Page, Token, bounds};
 use utoipa::ToSchema;
@@ -201,7 +200,7 @@ impl From<domain::Skipped> for Skipped {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Domain {
     /// Its name.
-    pub domain: Arc<str>,
+    pub domain: String,
     /// The offset in flight.
     pub lease: Option<Lease>,
     /// How many offsets wait.
@@ -227,7 +226,7 @@ pub struct Lease {
     /// The offset.
     pub offset: u64,
     /// The name its holder gave itself.
-    pub holder: Option<Arc<str>>,
+    pub holder: Option<String>,
     /// When the offset was first acquired; takeovers leave it.
     #[schema(value_type = String, format = DateTime)]
     pub acquired_at: At,
@@ -247,10 +246,10 @@ pub struct Lease {
 impl From<DomainInfo> for Domain {
     fn from(info: DomainInfo) -> Domain {
         Domain {
-            domain: info.name,
+            domain: info.name.to_string(),
             lease: info.lease.map(|lease| Lease {
                 offset: lease.offset,
-                holder: lease.holder,
+                holder: lease.holder.as_deref().map(str::to_owned),
                 acquired_at: At(lease.acquired_at),
                 retry_count: lease.retry_count,
                 takeovers: lease.takeovers,
@@ -307,7 +306,7 @@ pub struct Event {
     /// Under which token, a decimal string.
     pub token: Option<String>,
     /// By or from whom, where it had a name.
-    pub owner: Option<Arc<str>>,
+    pub owner: Option<String>,
     /// How often, where repetitions are counted into one.
     pub count: u64,
     /// The whole of it as a sentence.
@@ -323,7 +322,7 @@ impl From<Vec<domain::Event>> for Timeline {
             token: event.token.map(|token| token.to_string()),
             message: event.message(),
             count: event.count,
-            owner: event.holder,
+            owner: event.holder.as_deref().map(str::to_owned),
         };
         Timeline { events: events.into_iter().map(one).collect() }
     }
