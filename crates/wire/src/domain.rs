@@ -249,7 +249,7 @@ impl From<DomainInfo> for Domain {
             domain: info.name.to_string(),
             lease: info.lease.map(|lease| Lease {
                 offset: lease.offset,
-                holder: lease.holder.map(|holder| holder.to_string()),
+                holder: lease.holder.as_deref().map(str::to_owned),
                 acquired_at: At(lease.acquired_at),
                 retry_count: lease.retry_count,
                 takeovers: lease.takeovers,
@@ -322,7 +322,7 @@ impl From<Vec<domain::Event>> for Timeline {
             token: event.token.map(|token| token.to_string()),
             message: event.message(),
             count: event.count,
-            owner: event.holder.map(|holder| holder.to_string()),
+            owner: event.holder.as_deref().map(str::to_owned),
         };
         Timeline { events: events.into_iter().map(one).collect() }
     }

@@ -65,7 +65,7 @@ fn row(domain: &wire::Domain) -> [String; 7] {
         Some(if lease.expired { format!("{at} (expired)") } else { at })
     });
     [
-        domain.domain.to_string(),
+        domain.domain.clone(),
         or_dash(lease.map(|lease| lease.offset)),
         or_dash(lease.and_then(|lease| lease.holder.clone())),
         or_dash(lease.map(|lease| lease.retry_count)),
