@@ -19,7 +19,7 @@ use wrong::Wrong;
 const STEPS: u32 = 1_500;
 const SEEDS: u64 = 8;
 /// No mistake needs more operations than this to show itself.
-const SHRUNK_MAX: usize = 16;
+const SHRUNK_MAX: usize = 24;
 /// The catcher of a mistake that shows in several answers at once.
 const ANYTHING: &str = "";
 
