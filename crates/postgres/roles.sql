@@ -62,21 +62,24 @@ grant usage on schema tenure to tenure_runtime, tenure_enqueue, tenure_read;
 
 grant select, insert, update, delete on all tables in schema tenure to tenure_runtime;
 revoke insert, update, delete on tenure.migration from tenure_runtime;
-grant usage on all sequences in schema tenure to tenure_runtime;
+grant usage, select on all sequences in schema tenure to tenure_runtime;
 grant execute on all routines in schema tenure to tenure_runtime;
 
 grant execute on function tenure.enqueue(text, text, text, jsonb), tenure.enqueue(text, text, json, jsonb),
                           tenure.enqueue(text, text, jsonb, jsonb) to tenure_enqueue;
 
 grant select on all tables in schema tenure to tenure_read;
--- What lists and counts are made of.
-grant execute on function tenure.clock(), tenure.running_of(text) to tenure_read;
+-- Lists, counts and explanations are made of functions, which have no more rights than their caller: the verbs among
+-- them fail at the tables. tenure.enqueue alone has its owner's rights.
+grant execute on all routines in schema tenure to tenure_read;
+revoke execute on function tenure.enqueue(text, text, text, jsonb), tenure.enqueue(text, text, json, jsonb),
+                           tenure.enqueue(text, text, jsonb, jsonb) from tenure_read;
 
 -- What an upgrade creates as the owner is covered at once; what it creates otherwise, when this is run again.
 alter default privileges for role tenure_owner revoke execute on routines from public;
 alter default privileges for role tenure_owner in schema tenure
     grant select, insert, update, delete on tables to tenure_runtime;
-alter default privileges for role tenure_owner in schema tenure grant usage on sequences to tenure_runtime;
+alter default privileges for role tenure_owner in schema tenure grant usage, select on sequences to tenure_runtime;
 alter default privileges for role tenure_owner in schema tenure grant execute on routines to tenure_runtime;
 alter default privileges for role tenure_owner in schema tenure grant select on tables to tenure_read;
 

@@ -107,7 +107,7 @@ async fn q10_rows_and_completion_are_one_transaction() {
 
     let tx = conn.transaction_with_behavior(begin).unwrap();
     let refused = in_transaction::complete_chunk(&tx, &unit, "stale", claimed.token, Some(1), None).unwrap_err();
-    assert!(refused.to_string().starts_with("lease_lost (unknown)"), "{refused}");
+    assert!(refused.to_string().starts_with("lease lost (unknown)"), "{refused}");
     assert!(in_transaction::chunk_held(&tx, &unit, "w", claimed.token).is_err(), "it has ended");
     drop(tx);
     let copied: i64 = conn.query_row("SELECT count(*) FROM copied", [], |row| row.get(0)).unwrap();

@@ -85,20 +85,21 @@ begin
             jobs := jobs + tenure.forget(old, now);
         end if;
     end loop;
+    -- By rows gathered first, once: a limited list inside a join may be made anew for every row it is joined with.
     delete from tenure.receipt r
-     where (r.job, r.token) in (select o.job, o.token from tenure.receipt o
-                                 where o.at <= now - interval '1 hour' order by o.at limit n_max for update skip locked);
+     where r.ctid = any (array(select o.ctid from tenure.receipt o where o.at <= now - interval '1 hour'
+                                order by o.at limit n_max for update skip locked));
     get diagnostics receipts = row_count;
     delete from tenure.dedup d
-     where (d.queue, d.key) in (
-        select o.queue, o.key from tenure.dedup o
+     where d.ctid = any (array(
+        select o.ctid from tenure.dedup o
          where o.until <= now and not exists (select from tenure.job j where j.id = o.job)
-         order by o.until limit n_max for update skip locked);
+         order by o.until limit n_max for update skip locked));
     get diagnostics keys = row_count;
     delete from tenure.sighting s
-     where (s.owner, s.queue, s.kinds_key) in (
-        select o.owner, o.queue, o.kinds_key from tenure.sighting o
-         where o.seen_at <= now - interval '1 day' order by o.seen_at limit n_max for update skip locked);
+     where s.ctid = any (array(
+        select o.ctid from tenure.sighting o
+         where o.seen_at <= now - interval '1 day' order by o.seen_at limit n_max for update skip locked));
     get diagnostics sightings = row_count;
     -- Left behind by endings in their callers' own transactions. Most notes belong to jobs that are there: a bounded number
     -- is looked at, from a place that chance draws, so that all are met in time.
@@ -110,6 +111,6 @@ begin
                                                    order by b.job limit n_max))
                         and not exists (select from tenure.job j where j.id = o.job) for update skip locked);
     delete from tenure.slack s
-     where s.token in (select o.token from tenure.slack o
-                        where not exists (select from tenure.lease l where l.token = o.token) limit n_max);
+     where s.token = any (array(select o.token from tenure.slack o
+                                 where not exists (select from tenure.lease l where l.token = o.token) limit n_max));
 end $$;

@@ -182,9 +182,9 @@ begin
     perform tenure.durably();
     syncs := 0; chunks := 0; events := 0;
     delete from tenure.sync_receipt r
-     where (r.sync, r.chunk_hash, r.token) in (
-        select o.sync, o.chunk_hash, o.token from tenure.sync_receipt o
-         where o.at <= now - interval '1 hour' order by o.at limit n_max for update skip locked);
+     where r.ctid = any (array(
+        select o.ctid from tenure.sync_receipt o
+         where o.at <= now - interval '1 hour' order by o.at limit n_max for update skip locked));
     get diagnostics receipts = row_count;
     for old in select j.id from tenure.sync_job j
                 where (j.completed_at is not null or j.failed_at is not null)
