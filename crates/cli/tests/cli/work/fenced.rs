@@ -154,7 +154,8 @@ fn d5_a_second_signal_does_not_wait() {
 fn a_keeper_that_is_killed_does_not_leave_its_program_alone() {
     let place = Place::new();
     let id = place.job("1", &["--attempts-max", "1"]);
-    let _working = Working::start(&place, &[], "echo $$ > leader; echo $PPID > keeper; sleep 1000");
+    // The keeper tells the worker of the program right after it has started it, and needs a moment to be heard.
+    let _working = Working::start(&place, &[], "echo $$ > leader; sleep 1; echo $PPID > keeper; sleep 1000");
     let (leader, keeper) = (place.pid("leader"), place.pid("keeper"));
     super::kill_process(super::Pid::from_raw(keeper).unwrap(), Signal::KILL).unwrap();
     until("the job has failed", || place.status(&id) == "failed");
