@@ -96,10 +96,11 @@ create table tenure.sync_chunk (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create unique index sync_chunk_place on tenure.sync_chunk (sync, ord);
 -- What was not claimed in this pass yet, in the order of the plan. Only its front is ever taken away, which is what lets a
--- claimer keep its place between claims; what comes back stands in the late index instead.
-create index sync_chunk_fresh on tenure.sync_chunk (sync, ord)
+-- claimer keep its place between claims; what comes back stands in the late index instead. Both are by `-ord`, which
+-- sync_chunk_place does not give: a planner that could take that one for the order would, and walk over all that is done.
+create index sync_chunk_fresh on tenure.sync_chunk (sync, (-ord) desc)
     where claimed_at is null and completed_at is null and failed_at is null;
-create index sync_chunk_late on tenure.sync_chunk (sync, ord)
+create index sync_chunk_late on tenure.sync_chunk (sync, (-ord) desc)
     where claimed_at is not null and locked_until is null and completed_at is null and failed_at is null;
 create index sync_chunk_locked on tenure.sync_chunk (sync, locked_until, ord) where locked_until is not null;
 -- What recovery has not written down yet.

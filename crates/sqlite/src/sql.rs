@@ -262,6 +262,7 @@ mod tests {
             (SYNC_WAITING_CHUNK, "INDEX sync_chunk_waiting"),
             (SYNC_WAITING_JOB, "INDEX sync_job_waiting"),
             (SYNC_NEXT_DEADLINE, "INDEX sync_chunk_locked"),
+            (SYNC_UNTOLD_JOBS, "INDEX sync_job_locked"),
             (SYNC_UNTOLD_CHUNKS, "INDEX sync_chunk_untold"),
             (SYNC_CHUNKS, "INDEX sync_chunk_place"),
             (SYNC_JOBS_OF, "INDEX sync_job_matrix"),

@@ -87,23 +87,25 @@ begin
         back := (select k.ord from tenure.sync_chunk k
                   where k.sync = of_sync and k.claimed_at is not null and k.locked_until is null
                     and k.completed_at is null and k.failed_at is null and k.ord <> all (passed)
-                  order by k.ord limit 1);
-        lapsed := (select min(k.ord) from tenure.sync_chunk k
-                    where k.sync = of_sync and k.locked_until is not null and k.locked_until <= tenure.clock()
-                      and k.ord <> all (passed));
+                  order by (-k.ord) desc limit 1);
+        -- Gathered first: a bare minimum would be looked for along sync_chunk_place.
+        lapsed := (select min(l.ord) from (select k.ord from tenure.sync_chunk k
+                                            where k.sync = of_sync and k.locked_until is not null
+                                              and k.locked_until <= tenure.clock() and k.ord <> all (passed)
+                                            order by k.locked_until offset 0) l);
         back := least(back, lapsed);
         if back is not null then
             fresh := (select k.ord from tenure.sync_chunk k
                        where k.sync = of_sync and k.claimed_at is null and k.completed_at is null and k.failed_at is null
-                         and k.ord > after_ord
-                       order by k.ord limit 1);
+                         and (-k.ord) < -after_ord
+                       order by (-k.ord) desc limit 1);
         end if;
         if back is null or fresh < back then
             return query
                 select k.* from tenure.sync_chunk k
                  where k.sync = of_sync and k.claimed_at is null and k.completed_at is null and k.failed_at is null
-                   and k.ord > after_ord
-                 order by k.ord limit 1 for update skip locked;
+                   and (-k.ord) < -after_ord
+                 order by (-k.ord) desc limit 1 for update skip locked;
             if found or back is null then
                 return;
             end if;
@@ -197,11 +199,13 @@ end $$;
 
 -- Whether a chunk of a sync waits, though another claim may have its row locked at this moment.
 create or replace function tenure.sync_waits(of_sync bigint) returns boolean language sql stable
-  set enable_seqscan = off set enable_bitmapscan = off
+  set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
-    select exists (select from tenure.sync_chunk k
-                    where k.sync = of_sync and k.claimed_at is null and k.completed_at is null and k.failed_at is null)
-        or exists (select from tenure.sync_chunk k
-                    where k.sync = of_sync and k.claimed_at is not null and k.locked_until is null
-                      and k.completed_at is null and k.failed_at is null)
+    select (select k.ord from tenure.sync_chunk k
+             where k.sync = of_sync and k.claimed_at is null and k.completed_at is null and k.failed_at is null
+             order by (-k.ord) desc limit 1) is not null
+        or (select k.ord from tenure.sync_chunk k
+             where k.sync = of_sync and k.claimed_at is not null and k.locked_until is null
+               and k.completed_at is null and k.failed_at is null
+             order by (-k.ord) desc limit 1) is not null
 $$;

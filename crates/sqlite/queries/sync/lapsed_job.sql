@@ -2,5 +2,5 @@
 -- Params ?1 now.
 -- Reply  its id, or no row.
 -- Index  sync_job_locked.
-SELECT id FROM sync_job WHERE locked_until IS NOT NULL AND locked_until <= ?1
+SELECT id FROM sync_job INDEXED BY sync_job_locked WHERE locked_until IS NOT NULL AND locked_until <= ?1
 ORDER BY priority DESC, created_at, id LIMIT 1;
