@@ -17,7 +17,7 @@ begin
     perform tenure.durably();
     base := tenure.domain_base();
     perform tenure.domain_make(names);
-    perform from tenure.domain d where d.name = any (names) order by d.name for no key update;
+    names := tenure.domain_lock(names);
     now := tenure.clock();
     with granted as (
         update tenure.domain d

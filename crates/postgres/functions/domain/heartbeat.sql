@@ -12,7 +12,7 @@ declare
     quick record;
 begin
     perform tenure.durably();
-    perform from tenure.domain d where d.name = any (names) order by d.name for no key update;
+    names := tenure.domain_lock(names);
     now := tenure.clock();
     with renewed as (
         update tenure.domain d set expires_at = greatest(d.expires_at, tenure.later(now, d.lease_ms))

@@ -147,6 +147,23 @@ begin
     end if;
 end $$;
 
+-- Locks domains in one order (L10). Returns the names, null in the place of one that is not there: a domain that another
+-- makes a moment later is seen by the statements that follow, but nobody keeps others from it.
+create or replace function tenure.domain_lock(names text[]) returns text[] language plpgsql as $$
+declare
+    locked text[];
+begin
+    select array_agg(l.name) into locked
+      from (select d.name from tenure.domain d where d.name = any (names) order by d.name for no key update) l;
+    -- A name may have been given twice.
+    if cardinality(locked) = cardinality(names)
+       or cardinality(locked) = (select count(distinct n.name) from unnest(names) as n(name)) then
+        return names;
+    end if;
+    return array(select case when n.name = any (locked) then n.name end
+                   from unnest(names) with ordinality as n(name, ord) order by n.ord);
+end $$;
+
 -- The first token of the epoch (L2), if the server is the one that drew the last ones.
 create or replace function tenure.domain_base() returns bigint language plpgsql as $$
 declare
@@ -180,7 +197,7 @@ begin
     if verb in ('acquire', 'skip') then
         perform tenure.domain_make(names);
     end if;
-    perform from tenure.domain d where d.name = any (names) order by d.name for no key update;
+    names := tenure.domain_lock(names);
     now := tenure.clock();
     return query
         select i.ord, o.word, o.told, o.fact, o.until

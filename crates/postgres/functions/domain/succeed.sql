@@ -24,7 +24,7 @@ begin
     if advances then
         base := tenure.domain_base();
     end if;
-    perform from tenure.domain d where d.name = any (names) order by d.name for no key update;
+    names := tenure.domain_lock(names);
     now := tenure.clock();
     with held as (
         select i.ord, i.holder, i.lease_ms, d.id, d.current_offset as done, d.ended_from, d.ended_to,

@@ -124,3 +124,46 @@ async fn q11_the_view_speaks_the_words_of_the_document() {
     assert_eq!(seen(0), ("busy", Some(7), Some("1"), true, Some(0), Some("bob"), 1));
     assert_eq!(seen(1), ("idle", None, None, false, None, None, 0));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i21_a_domain_made_after_the_look_is_not_written_unlocked() {
+    let database = database().await;
+    let (store, hand) = (PostgresStore::open(database.url()).await.unwrap(), connect(database.url()).await);
+    // A caller's clock stands still while the hand holds the advisory lock: between its locks and its writes.
+    hand.batch_execute(
+        "create or replace function tenure.clock() returns timestamptz language plpgsql volatile as $$
+         begin
+             if current_setting('application_name') = 'slow' then
+                 perform pg_advisory_xact_lock_shared(21);
+             end if;
+             return clock_timestamp();
+         end $$",
+    )
+    .await
+    .unwrap();
+    let slow = connect(database.url()).await;
+    slow.batch_execute("set application_name = 'slow'").await.unwrap();
+    let late = [
+        "select word from tenure.domain_succeed('{a}', '{1}')",
+        "select word from tenure.domain_heartbeat('{a}', '{1}')",
+        "select word from tenure.domain_each('fail', '{a,a}', null, '{1,1}', null, null)",
+    ];
+    for late in late {
+        hand.batch_execute("truncate tenure.domain restart identity; select pg_advisory_lock(21)").await.unwrap();
+        let writes = slow.query(late, &[]);
+        let made = async {
+            let waits = "select count(*) from pg_locks where locktype = 'advisory' and not granted";
+            while hand.query_one(waits, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+            let acquire = Acquire { lease_ms: Some(60_000), ..Acquire::new("a", 7) };
+            let token = store.domain_acquire(vec![acquire]).await.unwrap()[0].unwrap().token().unwrap();
+            hand.batch_execute("select pg_advisory_unlock(21)").await.unwrap();
+            token
+        };
+        let (rows, token) = tokio::join!(writes, made);
+        for row in rows.unwrap() {
+            assert_eq!(row.get::<_, &str>(0), "lease_not_found", "{late}: token {token:?}");
+        }
+    }
+}
