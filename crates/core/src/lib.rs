@@ -8,12 +8,14 @@
 //! - [`lease`]: the right to work on one unit until a deadline, and the reasons it can be lost.
 //! - [`queue`]: the work queue. [`queue::Queues`] is the whole queue as one value: the in-memory backend keeps it
 //!   behind a lock, and every other backend is compared with it step by step.
+//! - [`pipeline`]: runs made of stages with prerequisites; [`pipeline::Pipelines`] is their reference, as above.
 //! - [`retry`]: when a failed attempt may run again.
 //! - [`bounds`] and [`json`]: what callers may send, and the one error that says why not.
 
 pub mod bounds;
 pub mod json;
 pub mod lease;
+pub mod pipeline;
 pub mod queue;
 
 pub mod retry;

@@ -3,6 +3,8 @@
 //! Fast, and as exact as the rules themselves, for tests and for work that may die with its process. Nothing here
 //! survives a restart, and tokens live as long as the process (L2).
 
+mod pipeline;
+
 use async_trait::async_trait;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tenure_core::Time;
@@ -16,6 +18,7 @@ use tenure_store::{Clock, Fenced, QueueStore, Result, Signals, StoreError, Upkee
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     queues: Mutex<Queues>,
+    pipelines: Mutex<tenure_core::pipeline::Pipelines>,
     clock: Clock,
     signals: Signals,
 }

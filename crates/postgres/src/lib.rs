@@ -14,6 +14,7 @@ mod cursor;
 mod error;
 mod listen;
 mod migrate;
+mod pipeline;
 mod pool;
 mod queue;
 mod transaction;

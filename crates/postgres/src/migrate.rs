@@ -9,7 +9,10 @@ use crate::value::get;
 use tenure_store::{Result, StoreError};
 use tokio_postgres::types::Type;
 
-const MIGRATIONS: &[(&str, &str)] = &[("0001_queue", include_str!("../migrations/0001_queue.sql"))];
+const MIGRATIONS: &[(&str, &str)] = &[
+    ("0001_queue", include_str!("../migrations/0001_queue.sql")),
+    ("0005_pipeline", include_str!("../migrations/0005_pipeline.sql")),
+];
 
 /// In an order in which each finds what it names.
 const FUNCTIONS: &[&str] = &[
@@ -32,6 +35,14 @@ const FUNCTIONS: &[&str] = &[
     include_str!("../functions/queue/change.sql"),
     include_str!("../functions/queue/json.sql"),
     include_str!("../functions/queue/sql.sql"),
+    include_str!("../functions/pipeline/unit.sql"),
+    include_str!("../functions/pipeline/reset.sql"),
+    include_str!("../functions/pipeline/recover.sql"),
+    include_str!("../functions/pipeline/claim.sql"),
+    include_str!("../functions/pipeline/heartbeat.sql"),
+    include_str!("../functions/pipeline/finish.sql"),
+    include_str!("../functions/pipeline/advance.sql"),
+    include_str!("../functions/pipeline/operate.sql"),
 ];
 
 /// The version this crate knows.

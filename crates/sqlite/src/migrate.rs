@@ -9,7 +9,10 @@ use rusqlite::Connection;
 use tenure_core::Time;
 
 /// Name and text of each step, in order; its number is its place, from 1. Never edited once released.
-const MIGRATIONS: &[(&str, &str)] = &[("queue", include_str!("../migrations/0001_queue.sql"))];
+const MIGRATIONS: &[(&str, &str)] = &[
+    ("queue", include_str!("../migrations/0001_queue.sql")),
+    ("pipeline", include_str!("../migrations/0005_pipeline.sql")),
+];
 
 /// The last step this program knows.
 const KNOWN: i64 = MIGRATIONS.len() as i64;

@@ -11,6 +11,7 @@ mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
+mod pipeline;
 mod wake;
 
 use async_trait::async_trait;
@@ -22,6 +23,7 @@ use tenure_core::{LostReason, Time};
 
 pub use clock::Clock;
 pub use error::{Outcome, StoreError};
+pub use pipeline::{PipelineStore, WAKE_ORCHESTRATOR, wake_of_pipeline};
 pub use wake::{Listener, Signals};
 
 /// The answer of a store: [`StoreError`] is the world's fault, never the caller's.
@@ -32,9 +34,9 @@ pub type Fenced<T> = std::result::Result<T, LostReason>;
 
 /// A backend: the queue's verbs, its lists, and the upkeep that keeps it moving.
 #[async_trait]
-pub trait Store: QueueStore + Upkeep {}
+pub trait Store: QueueStore + PipelineStore + Upkeep {}
 
-impl<S: QueueStore + Upkeep> Store for S {}
+impl<S: QueueStore + PipelineStore + Upkeep> Store for S {}
 
 /// The work queue.
 #[async_trait]

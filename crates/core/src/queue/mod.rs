@@ -22,6 +22,7 @@ mod settings;
 
 pub use event::{Event, What, timeline};
 pub use explain::{Explanation, Situation, Why, explain};
+pub(crate) use job::words;
 pub use job::{Attempt, Job, JobId, Lease, Outcome, Reason, Status};
 pub use model::Queues;
 pub use operate::{Action, Operation, Refusal};

@@ -2,6 +2,7 @@
 //! is caught, and shrunk to a list a person can read.
 
 mod disguise;
+mod pipeline;
 mod store;
 mod wrong;
 
