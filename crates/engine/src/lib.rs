@@ -30,6 +30,7 @@ mod connect;
 mod error;
 mod job;
 mod operate;
+pub mod pipeline;
 mod queue;
 mod signals;
 pub mod testing;
