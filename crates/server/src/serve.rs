@@ -87,6 +87,7 @@ impl Server {
         tokio::select! {
             () = end => {}
             () = tenure.keep_recovering() => {}
+            () = tenure.keep_pipelines() => {}
         }
     }
 }

@@ -3,7 +3,9 @@
 mod enqueue;
 mod job;
 mod migrate;
+mod pipeline;
 mod queue;
+mod run;
 mod serve;
 mod store;
 
@@ -25,6 +27,12 @@ pub(crate) enum Command {
     /// Look at queues, pause and limit them
     #[command(subcommand)]
     Queue(queue::Queue),
+    /// Put pipelines on record and start runs of them
+    #[command(subcommand)]
+    Pipeline(pipeline::Pipeline),
+    /// Look at runs of pipelines, cancel, retry and verify them
+    #[command(subcommand)]
+    Run(run::Run),
     /// Bring the schema of a PostgreSQL store to this version
     Migrate(migrate::Migrate),
     /// Look after the store
@@ -48,6 +56,8 @@ impl Command {
             Command::Enqueue(enqueue) => enqueue.run(tenure, output).await,
             Command::Job(job) => job.run(tenure, output).await,
             Command::Queue(queue) => queue.run(tenure, output).await,
+            Command::Pipeline(pipeline) => pipeline.run(tenure, output).await,
+            Command::Run(run) => run.run(tenure, output).await,
             // Run before a store is opened.
             Command::Migrate(_) => Ok(()),
             Command::Store(store) => store.run(tenure, output).await,

@@ -2,6 +2,7 @@
 
 mod commands;
 mod operate;
+mod pipelines;
 mod serve;
 
 use assert_cmd::Command;

@@ -4,6 +4,7 @@ mod api;
 mod bad_input;
 mod edges;
 mod operate;
+mod pipelines;
 mod settings;
 mod stores;
 
