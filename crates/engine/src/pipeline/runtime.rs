@@ -24,10 +24,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::bounds::{self, Code, Invalid};
 use tenure_core::queue::Retry;
+use tenure_store::wake_of_pipeline;
 use tokio::task::JoinSet;
 
 /// Units in hand at once, unless said otherwise.
 const CONCURRENCY: usize = 10;
+/// How long it sleeps at most before it looks again: the floor under lost wake-ups.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Between tries to write an ending that the store did not answer.
 const FINISH_AGAIN: Duration = Duration::from_millis(100);
 
@@ -249,11 +252,13 @@ impl Stages {
         let mut hands: JoinSet<Came> = JoinSet::new();
         let mut shutdown = std::pin::pin!(shutdown);
         let (stop, stopped) = tokio::sync::watch::channel(false);
+        // Listening begins before the first look, so that nothing in between is missed.
+        let mut listener = floor.tenure.store.signals().listen(vec![wake_of_pipeline(&floor.pipeline)]);
         loop {
             let free = floor.concurrency - hands.len();
             if free > 0 {
                 let asked_at = Moment::now();
-                let wait = if drain { Duration::ZERO } else { Duration::from_secs(1) };
+                let wait = if drain { Duration::ZERO } else { LOOK_AGAIN };
                 let claim = claim.clone().max(free.min(bounds::CLAIM_MAX as usize) as u32);
                 let looked = tokio::select! {
                     () = &mut shutdown => break,
@@ -292,7 +297,8 @@ impl Stages {
                 () = &mut shutdown => break,
                 Some(ended) = hands.join_next() => report.add(ended.unwrap_or(Came::Failed)),
                 // New work may have come for the slots that are free.
-                () = tokio::time::sleep(Duration::from_millis(50)), if hands.len() < floor.concurrency => {}
+                () = listener.woken(), if hands.len() < floor.concurrency => {}
+                () = tokio::time::sleep(LOOK_AGAIN), if hands.len() < floor.concurrency => {}
             }
         }
         let _ = stop.send(true);
