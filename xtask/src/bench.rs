@@ -10,7 +10,7 @@ use tenure_testing::{PostgresServer, ServerOptions};
 use crate::Failure;
 use crate::cargo::{cargo, root, run as run_command, target};
 
-const BENCHES: [&str; 2] = ["queue", "schema"];
+const BENCHES: [&str; 3] = ["queue", "schema", "pipeline"];
 
 /// A peer: a workspace of its own under `bench/peers/`, whose drivers cannot share our lock file.
 struct Peer {

@@ -24,6 +24,7 @@ usage: cargo xtask COMMAND
   bench queue [ARGS]          the queue's bench, on a private, durable PostgreSQL; `--peers graphile_worker`
                               builds that peer as well and measures it beside us
   bench schema [ARGS]         the bench of candidate schemas, on the same
+  bench pipeline [ARGS]       what an advance costs as finished runs pile up; `--runs 10000 --stages 10 --store sqlite`
 ";
 
 const COMMANDS: [&str; 3] = ["test", "check", "bench"];

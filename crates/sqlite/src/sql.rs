@@ -218,6 +218,13 @@ mod tests {
             (PRUNE_TENANTS, "INDEX tenant_idle"),
             (DEDUP_ENDED, "INDEX dedup_job"),
             (EVENTS, "INDEX event_job"),
+            (PIPELINE_READY, "INDEX unit_ready"),
+            (PIPELINE_EXPIRED, "INDEX unit_expires"),
+            (PIPELINE_DUE, "INDEX unit_retry"),
+            (PIPELINE_STAGES, "INDEX unit_stages"),
+            (PIPELINE_SEGMENTS, "INDEX unit_segments"),
+            (PIPELINE_UNDONE, "INDEX unit_undone"),
+            (PIPELINE_PAST, "INDEX run_age"),
         ] {
             let plan = plan(&conn, text);
             assert!(plan.contains(index) && !plan.contains("TEMP B-TREE FOR ORDER"), "{text}\n{plan}");

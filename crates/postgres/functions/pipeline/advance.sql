@@ -120,7 +120,7 @@ begin
     past := array(select r.id from tenure.run r
                    where r.finished_at is not null
                      and r.finished_at <= tenure.clock() - kept_ms * interval '1 millisecond'
-                   order by r.id limit n_max for update skip locked);
+                   order by r.finished_at, r.id limit n_max for update skip locked);
     delete from tenure.unit u where u.run = any (past);
     delete from tenure.unit_attempt a where a.run = any (past);
     delete from tenure.unit_event e where e.run = any (past);

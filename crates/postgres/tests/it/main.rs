@@ -2,6 +2,7 @@
 
 mod conformance;
 mod limits;
+mod pipelines;
 mod plain_sql;
 mod races;
 mod schema;

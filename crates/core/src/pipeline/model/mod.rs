@@ -32,12 +32,16 @@ pub struct Pipelines {
     segments: HashMap<i64, Segments>,
     attempts: HashMap<RunId, BTreeMap<Token, Attempt>>,
     events: HashMap<RunId, Vec<Event>>,
-    ready: BTreeMap<(String, String), BTreeSet<(Reverse<i32>, i64)>>,
+    /// By pipeline and stage, in the order of claims.
+    ready: BTreeMap<(String, String), BTreeSet<Rank>>,
     deadlines: BTreeSet<(Time, Token, i64)>,
     retries: BTreeSet<(Time, i64)>,
     /// Runs in which something happened that the orchestrator has not looked at yet.
     touched: BTreeSet<RunId>,
 }
+
+/// Where a unit stands among those that may be claimed: by priority, then by age.
+type Rank = (Reverse<i32>, i64);
 
 #[derive(Debug)]
 struct RunRow {
@@ -122,7 +126,7 @@ impl Pipelines {
             self.expire(id, now);
         }
         let stages: BTreeSet<&String> = claim.stages.iter().collect();
-        let mut found: Vec<(Reverse<i32>, i64)> = Vec::new();
+        let mut found: Vec<Rank> = Vec::new();
         for stage in stages {
             let ready = self.ready.get(&(claim.pipeline.clone(), stage.clone()));
             found.extend(ready.into_iter().flatten().take(claim.max as usize));
@@ -441,7 +445,10 @@ impl Pipelines {
     /// Removes settled runs that are no longer kept, at most `max`.
     pub fn prune(&mut self, max: usize, now: Time) -> u32 {
         let past = |row: &&RunRow| row.run.finished_at.is_some_and(|at| at.plus_ms(RETENTION_MS) <= now);
-        let past: Vec<RunId> = self.runs.values().filter(past).map(|row| row.run.id).take(max).collect();
+        let mut past: Vec<(Option<Time>, RunId)> =
+            self.runs.values().filter(past).map(|row| (row.run.finished_at, row.run.id)).collect();
+        past.sort();
+        let past: Vec<RunId> = past.into_iter().map(|(_, id)| id).take(max).collect();
         for id in &past {
             let row = self.runs.remove(id).expect("found above");
             self.touched.remove(id);

@@ -561,8 +561,9 @@ fn plain(stages: Vec<StageInfo>) -> Vec<StageInfo> {
 
 fn drawn_record(n: u8, token: Token) -> Record {
     let artifact = |n: u8| Artifact { path: format!("1/a/v1/{n}"), size: n.into(), blake3: format!("{n:064x}") };
-    let sealed =
-        (n % 2 == 0).then(|| Sealed { input: format!("{n:064x}"), output: (n % 4 == 0).then(|| n.to_string()) });
+    let sealed = n
+        .is_multiple_of(2)
+        .then(|| Sealed { input: format!("{n:064x}"), output: n.is_multiple_of(4).then(|| n.to_string()) });
     Record { token, artifacts: (0..n % 3).map(artifact).collect(), sealed }
 }
 
