@@ -1,6 +1,7 @@
 //! Tenure's benches: `cargo run --release -p tenure-bench -- <word>`.
 
 mod domain;
+mod pipeline;
 mod queue;
 mod schema;
 mod size;
@@ -10,16 +11,18 @@ fn main() -> anyhow::Result<()> {
     let mut args = std::env::args().skip(1);
     match args.next().as_deref() {
         Some("domain") => domain::run(args),
+        Some("pipeline") => pipeline::run(args),
         Some("queue") => queue::run(args),
         Some("schema") => schema::run(args),
         Some("size") => size::run(args),
         Some("sync") => sync::run(args),
         _ => anyhow::bail!(
-            "usage: tenure-bench schema [--jobs N] [--postgres URL] [--only TEXT]\n       {}\n       {}\n       {}\n       {}",
+            "usage: tenure-bench schema [--jobs N] [--postgres URL] [--only TEXT]\n       {}\n       {}\n       {}\n       {}\n       {}",
             queue::USAGE.trim_end(),
             size::USAGE.trim_end(),
             domain::USAGE,
-            sync::USAGE
+            sync::USAGE,
+            pipeline::USAGE
         ),
     }
 }

@@ -25,6 +25,7 @@ usage: cargo xtask COMMAND
                               builds that peer as well and measures it beside us
   bench schema [ARGS]         the bench of candidate schemas, on the same
   bench size [ARGS]           what each verb takes in a store of 10 million finished and 2 million waiting jobs
+  bench pipeline [ARGS]       what an advance costs as finished runs pile up; `--runs 10000 --stages 10 --store sqlite`
 ";
 
 const COMMANDS: [&str; 3] = ["test", "check", "bench"];

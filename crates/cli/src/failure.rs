@@ -39,6 +39,12 @@ impl Failure {
         Failure { problem: Problem::new(Kind::Broken, "unwell", message), exit: 1 }
     }
 
+    /// Artifacts are not what was recorded of them.
+    pub(crate) fn artifacts(count: usize) -> Failure {
+        let message = format!("{count} artifacts are missing or corrupt; --repair has them made again");
+        Failure { problem: Problem::new(Kind::Conflict, "artifacts_damaged", message), exit: 65 }
+    }
+
     /// A file that cannot be read.
     pub(crate) fn unreadable(file: &str, error: &std::io::Error) -> Failure {
         Failure { problem: Problem::new(Kind::Absent, "not_found", format!("cannot read {file}: {error}")), exit: 66 }

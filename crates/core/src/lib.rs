@@ -11,6 +11,7 @@
 //! - [`domain`]: exclusive, ordered work per key; [`domain::Domains`] is all of them as one value.
 //! - [`sync`]: syncs cut into chunks; [`sync::Syncs`] is all of them as one value.
 //! - [`schedule`]: jobs that are enqueued by the clock, each slot once.
+//! - [`pipeline`]: runs made of stages with prerequisites; [`pipeline::Pipelines`] is their reference, as above.
 //! - [`retry`]: when a failed attempt may run again.
 //! - [`bounds`] and [`json`]: what callers may send, and the one error that says why not.
 
@@ -18,6 +19,7 @@ pub mod bounds;
 pub mod domain;
 pub mod json;
 pub mod lease;
+pub mod pipeline;
 pub mod queue;
 
 pub mod retry;

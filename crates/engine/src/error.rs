@@ -33,6 +33,26 @@ pub enum Error {
     /// It does not fit what is on record of a sync. Nothing was changed.
     #[error(transparent)]
     Sync(tenure_core::sync::Refused),
+    /// A version of a pipeline is on record with another graph. Nothing was changed.
+    #[error("this version is on record with another graph: apply it under a higher version")]
+    VersionTaken,
+    /// What was named is not on record: a pipeline, a stage or a run.
+    #[error("{0} is not on record")]
+    Absent(String),
+    /// The stage cannot be split. Nothing was changed.
+    #[error("{0}")]
+    CannotSplit(&'static str),
+    /// An operator action does not fit the run. Nothing was changed.
+    #[error("{sentence}", sentence = .0.sentence())]
+    RunRefused(tenure_core::pipeline::RunRefusal),
+    /// An artifact could not be read or written.
+    #[error("artifact {path}: {message}")]
+    Artifact {
+        /// Which one.
+        path: String,
+        /// What was met.
+        message: String,
+    },
     /// The store did not answer.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -50,6 +70,11 @@ impl Error {
             Error::Transaction { .. } => "transaction_unusable",
             Error::Domain(refused) => refused.code(),
             Error::Sync(refused) => refused.code(),
+            Error::VersionTaken => "version_taken",
+            Error::Absent(_) => "not_found",
+            Error::CannotSplit(_) => "cannot_split",
+            Error::RunRefused(refusal) => refusal.as_str(),
+            Error::Artifact { .. } => "artifact",
             Error::Store(error) => error.code(),
         }
     }

@@ -32,6 +32,7 @@ pub mod domain;
 mod error;
 mod job;
 mod operate;
+pub mod pipeline;
 mod queue;
 pub mod schedule;
 mod signals;

@@ -4,6 +4,7 @@
 //! survives a restart, and tokens live as long as the process (L2).
 
 mod domain;
+mod pipeline;
 mod schedule;
 mod sync;
 
@@ -25,6 +26,7 @@ pub struct MemoryStore {
     domains: MemoryDomains,
     syncs: Mutex<tenure_core::sync::Syncs>,
     schedules: schedule::Shelf,
+    pipelines: Mutex<tenure_core::pipeline::Pipelines>,
     clock: Clock,
     signals: Signals,
 }

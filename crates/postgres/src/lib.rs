@@ -16,6 +16,7 @@ mod error;
 mod examine;
 mod listen;
 mod migrate;
+mod pipeline;
 mod pool;
 mod queue;
 mod schedule;

@@ -14,6 +14,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0002_schedule", include_str!("../migrations/0002_schedule.sql")),
     ("0003_domain", include_str!("../migrations/0003_domain.sql")),
     ("0004_sync", include_str!("../migrations/0004_sync.sql")),
+    ("0005_pipeline", include_str!("../migrations/0005_pipeline.sql")),
 ];
 
 /// In an order in which each finds what it names.
@@ -53,6 +54,14 @@ const FUNCTIONS: &[&str] = &[
     include_str!("../functions/sync/sql.sql"),
     include_str!("../functions/schedule/put.sql"),
     include_str!("../functions/schedule/fire.sql"),
+    include_str!("../functions/pipeline/unit.sql"),
+    include_str!("../functions/pipeline/reset.sql"),
+    include_str!("../functions/pipeline/recover.sql"),
+    include_str!("../functions/pipeline/claim.sql"),
+    include_str!("../functions/pipeline/heartbeat.sql"),
+    include_str!("../functions/pipeline/finish.sql"),
+    include_str!("../functions/pipeline/advance.sql"),
+    include_str!("../functions/pipeline/operate.sql"),
 ];
 
 /// The version this crate knows.

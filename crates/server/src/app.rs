@@ -3,7 +3,7 @@
 use crate::refused::Refused;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure::{Claim, Claims, Ending, Tenure};
+use tenure::{Claim, Claims, Ending, Tenure, pipeline};
 use tenure_wire::{Kind, Problem, reply, request};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
@@ -99,6 +99,47 @@ impl App {
         tokio::spawn(claim_for(self.tenure.clone(), self.stopping.clone(), claim, wait, answer));
         let broken = || tenure::StoreError::broken("the claim ended without an answer").into();
         self.ask_within(wait, async { answered.await.unwrap_or_else(|_| Err(broken())) }).await
+    }
+}
+
+impl App {
+    /// Claims units for a caller who may hang up while waiting: what was claimed for nobody is given back at once.
+    pub(crate) async fn claim_units(
+        &self,
+        claim: pipeline::Claim,
+        wait: Duration,
+    ) -> Result<pipeline::Claims, Refused> {
+        let (answer, answered) = oneshot::channel();
+        tokio::spawn(claim_units_for(self.tenure.clone(), self.stopping.clone(), claim, wait, answer));
+        let broken = || tenure::StoreError::broken("the claim ended without an answer").into();
+        self.ask_within(wait, async { answered.await.unwrap_or_else(|_| Err(broken())) }).await
+    }
+}
+
+async fn claim_units_for(
+    tenure: Tenure,
+    stopping: watch::Receiver<bool>,
+    claim: pipeline::Claim,
+    wait: Duration,
+    answer: oneshot::Sender<tenure::Result<pipeline::Claims>>,
+) {
+    let worker = tenure.stage_worker();
+    let deadline = Instant::now() + wait;
+    let claims = loop {
+        let slice = deadline.saturating_duration_since(Instant::now()).min(WAIT_SLICE);
+        let claims = worker.claim_within(claim.clone(), slice).await;
+        let found = !matches!(&claims, Ok(claims) if claims.units.is_empty());
+        if found || Instant::now() >= deadline || *stopping.borrow() || answer.is_closed() {
+            break claims;
+        }
+    };
+    let Err(Ok(unheard)) = answer.send(claims) else { return };
+    for unit in unheard.units {
+        let key = pipeline::UnitKey { run: unit.run, stage: unit.stage, segment: unit.segment };
+        // If this fails too, the lease runs out by itself.
+        if let Err(error) = worker.release(key, &claim.owner, unit.token).await {
+            tracing::warn!(%error, "a stage claimed for a caller who hung up waits for its lease to run out");
+        }
     }
 }
 

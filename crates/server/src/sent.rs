@@ -5,7 +5,7 @@ use crate::refused::Refused;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::request::Parts;
+use axum::http::request::Parts as RequestParts;
 use axum::http::{HeaderMap, StatusCode};
 use futures_util::StreamExt;
 use tenure::bounds;
@@ -122,10 +122,25 @@ pub(crate) struct Named(pub(crate) String);
 impl FromRequestParts<App> for Named {
     type Rejection = Refused;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut RequestParts, app: &App) -> Result<Self, Refused> {
         let Path(name) = Path::<String>::from_request_parts(parts, app).await.map_err(|_| {
             Refused::new(StatusCode::BAD_REQUEST, "not_utf8", "the path is not UTF-8 under its percent-encoding")
         })?;
         Ok(Named(name))
+    }
+}
+
+/// The parts of the path that name something, decoded.
+pub(crate) struct Parts<const N: usize>(pub(crate) [String; N]);
+
+impl<const N: usize> FromRequestParts<App> for Parts<N> {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut RequestParts, app: &App) -> Result<Self, Refused> {
+        let refused =
+            || Refused::new(StatusCode::BAD_REQUEST, "not_utf8", "the path is not UTF-8 under its percent-encoding");
+        let Path(named) = Path::<Vec<(String, String)>>::from_request_parts(parts, app).await.map_err(|_| refused())?;
+        let values: Vec<String> = named.into_iter().map(|(_, value)| value).collect();
+        values.try_into().map(Parts).map_err(|_| refused())
     }
 }

@@ -88,6 +88,7 @@ impl Server {
             () = end => {}
             () = tenure.keep_recovering() => {}
             () = tenure.keep_scheduling() => {}
+            () = tenure.keep_pipelines() => {}
         }
     }
 }

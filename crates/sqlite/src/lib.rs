@@ -19,6 +19,7 @@ pub mod in_transaction;
 mod inbox;
 mod migrate;
 mod patience;
+mod pipeline;
 mod queue;
 mod reader;
 mod savepoint;

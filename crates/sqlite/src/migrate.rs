@@ -14,6 +14,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("schedule", include_str!("../migrations/0002_schedule.sql")),
     ("domain", include_str!("../migrations/0003_domain.sql")),
     ("sync", include_str!("../migrations/0004_sync.sql")),
+    ("pipeline", include_str!("../migrations/0005_pipeline.sql")),
 ];
 
 /// The last step this program knows.

@@ -51,6 +51,7 @@ impl Harness for File {
 }
 
 tenure_store::conformance!(File);
+tenure_store::pipeline_conformance!(File);
 
 /// The same file without waiting for the disk: the walk asks what is answered, not what survives a power failure.
 struct Unsynced(File);
@@ -89,4 +90,10 @@ async fn another_walk_agrees_with_core_at_every_step() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_walk_of_schedules_agrees_with_core_at_every_step() {
     tenure_store::conformance::schedule::schedule_walks::<Unsynced>(0..12, 800).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_pipeline_walk_agrees_with_core_at_every_step() {
+    let report = tenure_store::conformance::pipeline::pipeline_walks::<Unsynced>(100..124, 900).await;
+    println!("{} operations met {:?}", report.steps, report.met);
 }

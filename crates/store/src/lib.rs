@@ -13,6 +13,7 @@ pub mod conformance;
 mod domain;
 mod error;
 mod finding;
+mod pipeline;
 mod schedule;
 mod sightings;
 mod sync;
@@ -30,6 +31,7 @@ pub use clock::Clock;
 pub use domain::DomainStore;
 pub use error::{Outcome, StoreError};
 pub use finding::{Finding, Level};
+pub use pipeline::{PipelineStore, WAKE_ORCHESTRATOR, wake_of_pipeline};
 pub use schedule::ScheduleStore;
 pub use sightings::Sightings;
 pub use sync::{OrRefused, SyncStore};
@@ -44,9 +46,9 @@ pub type Fenced<T> = std::result::Result<T, LostReason>;
 
 /// A backend: the verbs of each face, their lists, and the upkeep that keeps it moving.
 #[async_trait]
-pub trait Store: QueueStore + ScheduleStore + DomainStore + SyncStore + Upkeep {}
+pub trait Store: QueueStore + ScheduleStore + DomainStore + SyncStore + PipelineStore + Upkeep {}
 
-impl<S: QueueStore + ScheduleStore + DomainStore + SyncStore + Upkeep> Store for S {}
+impl<S: QueueStore + ScheduleStore + DomainStore + SyncStore + PipelineStore + Upkeep> Store for S {}
 
 /// The work queue.
 #[async_trait]

@@ -9,6 +9,7 @@
 //! No transport here: the server turns a [`Kind`] into a status, the command line into an exit code.
 
 pub mod domain;
+pub mod pipeline;
 mod problem;
 mod read;
 pub mod reply;

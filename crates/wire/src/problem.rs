@@ -147,6 +147,15 @@ impl From<Error> for Problem {
             Error::Refused(refusal) => refusal.into(),
             Error::Domain(refused) => refused.into(),
             Error::Sync(refused) => refused.into(),
+            Error::Absent(what) => Problem::absent(&what),
+            Error::VersionTaken | Error::CannotSplit(_) => {
+                Problem::new(Kind::Conflict, error.code(), error.to_string())
+            }
+            Error::RunRefused(refusal) => {
+                let absent = refusal == tenure::pipeline::RunRefusal::Absent;
+                let kind = if absent { Kind::Absent } else { Kind::Conflict };
+                Problem::new(kind, refusal.as_str(), refusal.sentence())
+            }
             other => {
                 let (kind, message) = match other.code() {
                     "unavailable" => (Kind::Unavailable, "the store does not answer; nothing was changed, try again"),

@@ -308,17 +308,17 @@ fn rate(object: &mut Object<'_>, name: &str) -> Option<Rate> {
     Some(Rate { max: sent.int("max").map_or(0, narrowed), period_ms: sent.int("period_ms").map_or(0, narrowed) })
 }
 
-fn holder(object: &mut Object<'_>) -> (String, Token) {
+pub(crate) fn holder(object: &mut Object<'_>) -> (String, Token) {
     (object.text("worker").unwrap_or_default(), Token(object.int("token").unwrap_or_default()))
 }
 
-fn contradicting(place: &str, delay_ms: u64) -> Problem {
+pub(crate) fn contradicting(place: &str, delay_ms: u64) -> Problem {
     let message = format!("`{place}` says when to try again, but `retry` is false: send one of them");
     let got = delay_ms.to_string();
     Problem { kind: Kind::Invalid, ..Problem::invalid("contradiction", place, "not with retry: false", &got, message) }
 }
 
 /// A whole number in a narrower type. The shape's bounds have been checked, so it fits.
-fn narrowed<T: TryFrom<i64> + Default>(int: i64) -> T {
+pub(crate) fn narrowed<T: TryFrom<i64> + Default>(int: i64) -> T {
     T::try_from(int).unwrap_or_default()
 }

@@ -361,6 +361,99 @@ pub static SCHEDULE: Shape = Shape {
 };
 /// An operator lets a schedule rest, or go on.
 pub static REST: Shape = Shape { name: "Rest", fields: &[] };
+/// A stage of a pipeline.
+pub static STAGE: Shape = Shape {
+    name: "NewStage",
+    fields: &[
+        required("name", Holds::Text, "Its name, unlike any other of the pipeline."),
+        optional("needs", Holds::Texts, "The stages that must be DONE before it."),
+        LEASE,
+        optional(
+            "attempts_max",
+            Holds::Int(1, bounds::ATTEMPTS_MAX as i64),
+            "Attempts it may have; its split, its join and each segment have as many of their own; default 5.",
+        ),
+        OWN_BACKOFF,
+        PRIORITY,
+        optional("segmented", Holds::Bool, "Whether its holder may split it; default false."),
+    ],
+};
+/// A version of a pipeline.
+pub static PIPELINE: Shape = Shape {
+    name: "NewPipeline",
+    fields: &[
+        required("name", Holds::Text, "Its name."),
+        required("version", Holds::Int(1, i32::MAX as i64), "Which version; runs go on under theirs."),
+        required("stages", Holds::List(&[&STAGE]), "1 to 1,000 stages, in the order in which they are shown."),
+    ],
+};
+/// A run to start.
+pub static RUN: Shape = Shape {
+    name: "NewRun",
+    fields: &[
+        optional("input", Holds::Json, "What its first stages work on, at most 1 MiB; default null."),
+        optional("version", Holds::Int(1, i32::MAX as i64), "Under which version; default the highest."),
+    ],
+};
+/// A claim of units of a stage.
+pub static CLAIM_UNITS: Shape = Shape {
+    name: "ClaimUnits",
+    fields: &[
+        CLAIM_WORKER,
+        optional("max", Holds::Int(1, bounds::CLAIM_MAX as i64), "How many units at most; default 1."),
+        optional(
+            "lease_ms",
+            Holds::Int(bounds::LEASE_MS.0 as i64, bounds::LEASE_MS.1 as i64),
+            "How long the lease runs unless renewed; default what the stage says.",
+        ),
+        WAIT,
+    ],
+};
+/// A file that a unit made.
+pub static ARTIFACT: Shape = Shape {
+    name: "NewArtifact",
+    fields: &[
+        required("path", Holds::Text, "Where it is, below the root of the artifacts."),
+        required("size", Holds::Int(0, (1 << 53) - 1), "Its bytes."),
+        required("blake3", Holds::Text, "Its BLAKE3 hash, in 64 lower-case hexadecimal digits."),
+    ],
+};
+static ARTIFACT_ONLY: [&Shape; 1] = [&ARTIFACT];
+const ARTIFACTS: Field = optional("artifacts", Holds::List(&ARTIFACT_ONLY), "What was made, at most 1,000 files.");
+/// Renews the lease of a unit.
+pub static UNIT_HEARTBEAT: Shape = Shape { name: "UnitHeartbeat", fields: &[WORKER, HELD, PROGRESS, ARTIFACTS] };
+/// Ends a claim of a unit as done.
+pub static UNIT_COMPLETE: Shape = Shape {
+    name: "UnitComplete",
+    fields: &[
+        WORKER,
+        HELD,
+        optional("output", Holds::Json, "The input of the stages that need it, at most 1 MiB."),
+        ARTIFACTS,
+    ],
+};
+/// A segment to be made.
+pub static SEGMENT: Shape = Shape {
+    name: "NewSegment",
+    fields: &[
+        required("name", Holds::Text, "Its name, unlike any other of the stage."),
+        optional("input", Holds::Json, "What it works on; default null."),
+    ],
+};
+/// Cuts a stage into segments.
+pub static UNIT_SPLIT: Shape = Shape {
+    name: "UnitSplit",
+    fields: &[WORKER, HELD, required("segments", Holds::List(&[&SEGMENT]), "1 to 100,000 segments, in this order.")],
+};
+/// An operator tries a run again.
+pub static RETRY_RUN: Shape = Shape {
+    name: "RetryRun",
+    fields: &[optional(
+        "stage",
+        Holds::Text,
+        "Begin again from this stage, and do what follows from it; default what failed for good.",
+    )],
+};
 
 /// Every shape of the HTTP API, for its OpenAPI document.
 pub static ALL: &[&Shape] = &[
@@ -406,6 +499,16 @@ pub static ALL: &[&Shape] = &[
     &SCHEDULED_JOB,
     &SCHEDULE,
     &REST,
+    &STAGE,
+    &PIPELINE,
+    &RUN,
+    &CLAIM_UNITS,
+    &ARTIFACT,
+    &UNIT_HEARTBEAT,
+    &UNIT_COMPLETE,
+    &SEGMENT,
+    &UNIT_SPLIT,
+    &RETRY_RUN,
 ];
 
 impl Shape {

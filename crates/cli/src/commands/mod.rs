@@ -8,7 +8,9 @@ mod enqueue;
 mod job;
 mod man;
 mod migrate;
+mod pipeline;
 mod queue;
+mod run;
 mod schedule;
 mod serve;
 mod store;
@@ -50,6 +52,12 @@ pub(crate) enum Command {
     /// Look at workers
     #[command(subcommand)]
     Worker(worker::Worker),
+    /// Put pipelines on record and start runs of them
+    #[command(subcommand)]
+    Pipeline(pipeline::Pipeline),
+    /// Look at runs of pipelines, cancel, retry and verify them
+    #[command(subcommand)]
+    Run(run::Run),
     /// Bring the schema of a PostgreSQL store to this version
     Migrate(migrate::Migrate),
     /// Look at the store's health, and say what to do
@@ -86,6 +94,8 @@ impl Command {
             Command::Sync(sync) => sync.run(tenure, output).await,
             Command::Schedule(schedule) => schedule.run(tenure, output).await,
             Command::Worker(worker) => worker.run(tenure, output).await,
+            Command::Pipeline(pipeline) => pipeline.run(tenure, output).await,
+            Command::Run(run) => run.run(tenure, output).await,
             // Run before a store is opened.
             Command::Migrate(_) | Command::Demo(_) | Command::Completions(_) | Command::Man(_) => Ok(()),
             Command::Store(store) => store.run(tenure, output).await,

@@ -5,6 +5,7 @@ mod commands;
 mod demo;
 mod domains;
 mod operate;
+mod pipelines;
 mod schedule;
 mod serve;
 mod sync;

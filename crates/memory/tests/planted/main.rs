@@ -3,6 +3,7 @@
 
 mod disguise;
 mod domain;
+mod pipeline;
 mod schedule;
 mod store;
 mod sync;

@@ -4,7 +4,9 @@ mod bulk;
 mod domain;
 mod job;
 mod limits;
+mod pipeline;
 mod queue;
+mod run;
 mod schedule;
 mod service;
 mod sync;
@@ -21,13 +23,17 @@ use utoipa_axum::routes;
 
 /// Every route, and the document that describes exactly these.
 pub(crate) fn all() -> OpenApiRouter<App> {
-    let lists = OpenApiRouter::new().routes(routes!(job::list::list)).routes(routes!(queue::list::list));
-    let lists = lists
+    let lists = OpenApiRouter::new()
+        .routes(routes!(job::list::list))
+        .routes(routes!(queue::list::list))
         .routes(routes!(domain::list::list))
         .routes(routes!(schedule::list::list))
         .routes(routes!(schedule::firings::firings))
         .routes(routes!(schedule::next::next))
-        .routes(routes!(worker::list::list));
+        .routes(routes!(worker::list::list))
+        .routes(routes!(pipeline::list::list, pipeline::apply::apply))
+        .routes(routes!(run::list::list))
+        .routes(routes!(run::segments::segments));
     let rest = OpenApiRouter::new()
         .routes(routes!(queue::enqueue::enqueue))
         .routes(routes!(queue::claim::claim))
@@ -58,6 +64,25 @@ pub(crate) fn all() -> OpenApiRouter<App> {
         .routes(routes!(schedule::put::put, schedule::show::show, schedule::remove::remove))
         .routes(routes!(schedule::pause::pause))
         .routes(routes!(schedule::resume::resume))
+        .routes(routes!(pipeline::show::show))
+        .routes(routes!(pipeline::start::start))
+        .routes(routes!(pipeline::claim::claim))
+        .routes(routes!(run::show::show))
+        .routes(routes!(run::timeline::timeline))
+        .routes(routes!(run::explain::explain))
+        .routes(routes!(run::cancel::cancel))
+        .routes(routes!(run::retry::retry))
+        .routes(routes!(run::pause::pause))
+        .routes(routes!(run::resume::resume))
+        .routes(routes!(run::stage::heartbeat::heartbeat))
+        .routes(routes!(run::stage::complete::complete))
+        .routes(routes!(run::stage::fail::fail))
+        .routes(routes!(run::stage::release::release))
+        .routes(routes!(run::stage::split::split))
+        .routes(routes!(run::segment::heartbeat::heartbeat))
+        .routes(routes!(run::segment::complete::complete))
+        .routes(routes!(run::segment::fail::fail))
+        .routes(routes!(run::segment::release::release))
         .routes(routes!(service::openapi::openapi))
         .routes(routes!(service::health::health))
         .routes(routes!(service::ready::ready))

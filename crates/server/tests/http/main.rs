@@ -5,6 +5,7 @@ mod bad_input;
 mod domains;
 mod edges;
 mod operate;
+mod pipelines;
 mod schedules;
 mod settings;
 mod stores;

@@ -27,6 +27,7 @@ pub mod lanes;
 pub mod limits;
 pub mod lists;
 pub mod operator;
+pub mod pipeline;
 pub mod rates;
 pub mod recovery;
 pub mod retention;

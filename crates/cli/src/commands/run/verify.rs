@@ -1,0 +1,53 @@
+//! `tenure run verify`.
+
+use crate::failure::Failure;
+use crate::output::Output;
+use clap::Args;
+use tenure::Tenure;
+use tenure::pipeline::artifacts::Folder;
+use tenure_wire::pipeline;
+
+/// Compare every artifact of a run with what was recorded of it. Exit code 65 if one is missing or corrupt and was not
+/// repaired.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenure run verify 42 --artifacts /srv/artifacts --repair")]
+pub(crate) struct Verify {
+    /// The run's id
+    id: String,
+
+    /// The folder in which artifacts are kept
+    #[arg(long, value_name = "FOLDER", env = "TENURE_ARTIFACTS", default_value = "artifacts")]
+    artifacts: String,
+
+    /// Have exactly the stages and segments that made them done again
+    #[arg(long)]
+    repair: bool,
+}
+
+impl Verify {
+    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+        let id = pipeline::run_id(&self.id);
+        let (looked_at, findings) = tenure.verify_run(id, &Folder::new(&self.artifacts)).await?;
+        let repaired = match self.repair && !findings.is_empty() {
+            true => Some(tenure.repair_run(id, &findings).await?),
+            false => None,
+        };
+        let count = findings.len();
+        let left = count > 0 && repaired.is_none();
+        output.show(&pipeline::Verified::new(looked_at, findings, repaired), |output, verified| {
+            let rows = verified.findings.iter().map(|found| {
+                let unit = found.segment.as_ref().map_or(found.stage.clone(), |of| format!("{}/{of}", found.stage));
+                [unit, found.fault.to_owned(), found.path.clone()]
+            });
+            output.table(["MADE BY", "FAULT", "PATH"], rows);
+            output.note(&format!("{looked_at} artifacts, {count} not as recorded"));
+            if let Some(status) = verified.repaired {
+                output.note(&format!("they are made again; the run is {status}"));
+            }
+        });
+        if left {
+            return Err(Failure::artifacts(count));
+        }
+        Ok(())
+    }
+}

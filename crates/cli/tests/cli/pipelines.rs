@@ -1,0 +1,48 @@
+//! `tenure pipeline` and `tenure run`.
+
+use crate::Place;
+
+const VIDEO: &str = r#"
+name = "video"
+version = 1
+[[stages]]
+name = "fetch"
+[[stages]]
+name = "encode"
+needs = ["fetch"]
+segmented = true
+"#;
+
+#[test]
+fn a_pipeline_is_applied_from_toml_started_shown_and_cancelled() {
+    let place = Place::new();
+    let file = place.file("video.toml", VIDEO);
+    assert_eq!(place.out(&["pipeline", "apply", &file]), "video 1\n");
+    assert_eq!(place.json(&["pipeline", "apply", &file])["stages"][1]["segmented"], true);
+    assert!(place.out(&["pipeline", "list"]).contains("video\t1\t2\t"));
+    assert!(place.out(&["pipeline", "show", "video"]).contains("encode\tfetch\t30000\t5\t0\tyes"));
+    let run = place.out(&["pipeline", "start", "video", r#"{"file":"a.mov"}"#]);
+    let run = run.trim();
+    let shown = place.out(&["run", "show", run]);
+    assert!(shown.starts_with(&format!("run {run} of video version 1: RUNNING\nfetch ")), "{shown}");
+    assert!(shown.contains("└ encode") && shown.contains("needs fetch"), "{shown}");
+    assert!(place.out(&["run", "explain", run]).contains("encode waits for fetch (NEW)"));
+    assert_eq!(place.out(&["run", "cancel", run, "--reason", "enough"]), "ERROR\n");
+    assert!(place.out(&["run", "timeline", run]).contains("an operator cancelled the run: enough"));
+    assert!(place.refused(&["run", "cancel", run], 65).contains("already ended"));
+    assert_eq!(place.out(&["run", "retry", run]), "RUNNING\n");
+    assert_eq!(place.json(&["run", "list", "--status", "running"])["runs"][0]["id"], run);
+    assert_eq!(place.json(&["run", "verify", run])["artifacts"], 0);
+}
+
+#[test]
+fn p8_a_wrong_file_is_refused_by_name() {
+    let place = Place::new();
+    let cycle = place.file("cycle.json", r#"{"name":"p","version":1,"stages":[{"name":"a","needs":["a"]}]}"#);
+    assert!(place.refused(&["pipeline", "apply", &cycle], 65).contains("a → a"));
+    let broken = place.file("broken.toml", "name = ");
+    assert!(place.refused(&["pipeline", "apply", &broken], 65).contains("not valid TOML"));
+    place.refused(&["pipeline", "apply", "absent.toml"], 66);
+    place.refused(&["pipeline", "start", "absent"], 66);
+    place.refused(&["run", "show", "7"], 66);
+}

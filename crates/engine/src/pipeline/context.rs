@@ -1,0 +1,233 @@
+//! What a stage's handler is given beside its input.
+
+use super::artifacts::{self, ArtifactStore, Validity, validate};
+use super::{Artifact, Beat, ClaimedUnit, Record, RunId, Sealed, UnitKey};
+use crate::job::to_json;
+use crate::worker::hold::{Cancelled, Hold};
+use crate::{Result, Tenure};
+use serde::Serialize;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use tenure_core::Token;
+use tenure_core::pipeline::Unit;
+use tenure_core::queue::Page;
+
+/// One attempt at one stage or segment, in the hands of its handler. Cheap to clone.
+#[derive(Clone)]
+pub struct StageContext {
+    attempt: Arc<Running>,
+}
+
+pub(super) struct Running {
+    pub(super) unit: ClaimedUnit,
+    pub(super) owner: String,
+    pub(super) hold: Arc<Hold>,
+    pub(super) tenure: Tenure,
+    pub(super) artifacts: Arc<dyn ArtifactStore>,
+    /// What this attempt has recorded so far.
+    pub(super) made: Mutex<Vec<Artifact>>,
+}
+
+impl StageContext {
+    pub(super) fn new(attempt: Running) -> StageContext {
+        StageContext { attempt: Arc::new(attempt) }
+    }
+
+    /// Everything that was claimed.
+    #[must_use]
+    pub fn unit(&self) -> &ClaimedUnit {
+        &self.attempt.unit
+    }
+
+    /// The run.
+    #[must_use]
+    pub fn run(&self) -> RunId {
+        self.attempt.unit.run
+    }
+
+    /// The stage.
+    #[must_use]
+    pub fn stage(&self) -> &str {
+        &self.attempt.unit.stage
+    }
+
+    /// The segment, if it is one.
+    #[must_use]
+    pub fn segment(&self) -> Option<&str> {
+        self.attempt.unit.segment.as_deref()
+    }
+
+    /// Which attempt this is, from 1.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.attempt.unit.attempt
+    }
+
+    /// The fencing token of this claim (L2): a database that keeps the last one it saw can refuse an older writer.
+    #[must_use]
+    pub fn token(&self) -> Token {
+        self.attempt.unit.token
+    }
+
+    /// The name under which the lease is held.
+    #[must_use]
+    pub fn owner(&self) -> &str {
+        &self.attempt.owner
+    }
+
+    /// The store this unit came from.
+    #[must_use]
+    pub fn tenure(&self) -> &Tenure {
+        &self.attempt.tenure
+    }
+
+    /// Returns when the handler must stop, with the reason.
+    pub async fn cancelled(&self) -> Cancelled {
+        self.attempt.hold.stopped().await
+    }
+
+    /// Why the handler must stop, if it must; for code that does not await.
+    #[must_use]
+    pub fn is_cancelled(&self) -> Option<Cancelled> {
+        self.attempt.hold.told()
+    }
+
+    /// Tells people how far the work is.
+    pub async fn progress<T: Serialize + ?Sized>(&self, progress: &T) -> Result<()> {
+        let beat = Beat { progress: Some(to_json("progress", progress)?), ..self.beat() };
+        self.attempt.tenure.stage_worker().heartbeat(beat).await.map(drop)
+    }
+
+    /// The segments of this stage with their outputs, a page at a time, from after the number of the last one seen: what
+    /// a join works on.
+    pub async fn segments(&self, after: Option<i64>, limit: u32) -> Result<Page<Unit>> {
+        self.attempt.tenure.segments(self.run(), self.stage(), after, limit).await
+    }
+
+    /// The path of an artifact of this unit.
+    #[must_use]
+    pub fn path(&self, name: &str) -> String {
+        let ClaimedUnit { run, stage, version, segment, .. } = &self.attempt.unit;
+        artifacts::path(*run, stage, *version, segment.as_deref(), name)
+    }
+
+    /// The artifact that an earlier attempt at this unit recorded under `name`, if it is still as it was recorded.
+    pub async fn reuse(&self, name: &str) -> Result<Option<Artifact>> {
+        let path = self.path(name);
+        let recorded = self.attempt.unit.record.iter().flat_map(|record| &record.artifacts);
+        let Some(artifact) = recorded.into_iter().find(|artifact| artifact.path == path) else { return Ok(None) };
+        if validate(&*self.attempt.artifacts, artifact).await? != Validity::Valid {
+            return Ok(None);
+        }
+        self.keep(artifact.clone());
+        Ok(Some(artifact.clone()))
+    }
+
+    /// Writes an artifact (P7): under a temporary name, flushed, recorded under this lease, and only then at its path.
+    pub async fn write(&self, name: &str, bytes: impl Into<Vec<u8>>) -> Result<Artifact> {
+        let bytes = bytes.into();
+        let artifact = Artifact { path: self.path(name), size: bytes.len() as u64, blake3: artifacts::blake3(&bytes) };
+        // Before anything is written: a name that cannot be recorded is refused with its reason.
+        let record = Record { token: self.token(), artifacts: vec![artifact.clone()], sealed: None };
+        record.check()?;
+        // Attempts that overlap, as one that lost its lease may, never share a temporary file.
+        let temporary = format!("{}.tmp-{}", artifact.path, self.token());
+        self.attempt.artifacts.write(&temporary, bytes).await?;
+        self.keep(artifact.clone());
+        if let Err(refused) = self.record(None).await {
+            self.attempt.artifacts.remove(&temporary).await?;
+            return Err(refused);
+        }
+        self.attempt.artifacts.publish(&temporary, &artifact.path).await?;
+        Ok(artifact)
+    }
+
+    /// Reads an artifact of any unit, and insists that it is what was recorded of it.
+    pub async fn read(&self, artifact: &Artifact) -> Result<Vec<u8>> {
+        let wrong = |message: &str| crate::Error::Artifact { path: artifact.path.clone(), message: message.to_owned() };
+        let bytes = self.attempt.artifacts.read(&artifact.path).await?.ok_or_else(|| wrong("it is missing"))?;
+        if bytes.len() as u64 != artifact.size || artifacts::blake3(&bytes) != artifact.blake3 {
+            return Err(wrong("it is not what was recorded"));
+        }
+        Ok(bytes)
+    }
+
+    /// The artifacts that a prerequisite of this stage recorded.
+    pub async fn artifacts_of(&self, stage: &str) -> Result<Vec<Artifact>> {
+        let found = self.attempt.tenure.run(self.run()).await?;
+        let stages = found.into_iter().flat_map(|(_, stages)| stages);
+        let unit = stages.map(|of| of.unit).find(|unit| unit.stage == stage);
+        Ok(unit.and_then(|unit| unit.record).map(|record| record.artifacts).unwrap_or_default())
+    }
+
+    /// What this attempt has made, instead of an earlier record of the same path.
+    fn keep(&self, artifact: Artifact) {
+        let mut made = self.attempt.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.retain(|other| other.path != artifact.path);
+        made.push(artifact);
+    }
+
+    pub(super) fn made(&self, sealed: Option<Sealed>) -> Record {
+        let artifacts = self.attempt.made.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Record { token: self.token(), artifacts, sealed }
+    }
+
+    /// Records what was made so far, by a fenced write.
+    pub(super) async fn record(&self, sealed: Option<Sealed>) -> Result<()> {
+        let beat = Beat { record: Some(self.made(sealed)), ..self.beat() };
+        self.attempt.tenure.stage_worker().heartbeat(beat).await.map(drop)
+    }
+
+    pub(super) fn artifact_store(&self) -> &dyn ArtifactStore {
+        &*self.attempt.artifacts
+    }
+
+    pub(super) fn key(&self) -> UnitKey {
+        let ClaimedUnit { run, stage, segment, .. } = &self.attempt.unit;
+        UnitKey { run: *run, stage: stage.clone(), segment: segment.clone() }
+    }
+
+    fn beat(&self) -> Beat {
+        Beat::new(self.key(), self.owner(), self.token())
+    }
+
+    /// BLAKE3 of all that this unit is made from: its input, the artifacts of its prerequisites and, for a join, the
+    /// outputs and artifacts of its segments. The same fingerprint means that the same outputs still count.
+    pub(super) async fn fingerprint(&self) -> Result<String> {
+        let mut hasher = blake3::Hasher::new();
+        let unit = &self.attempt.unit;
+        let mut add = |text: &str| {
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        };
+        add(&unit.input);
+        if unit.segment.is_none() {
+            let found = self.attempt.tenure.run(unit.run).await?;
+            let stages: Vec<Unit> = found.into_iter().flat_map(|(_, stages)| stages).map(|of| of.unit).collect();
+            let needs = stages.iter().find(|of| of.stage == unit.stage).map(|of| of.needs.clone()).unwrap_or_default();
+            for of in stages.iter().filter(|of| needs.contains(&of.stage)) {
+                of.record.iter().flat_map(|record| &record.artifacts).for_each(|artifact| add(&artifact.blake3));
+            }
+        }
+        let mut after = None;
+        while unit.join {
+            let page = self.segments(after, tenure_core::bounds::LIST_MAX as u32).await?;
+            for segment in &page.items {
+                add(segment.segment.as_deref().unwrap_or(""));
+                add(segment.output.as_deref().unwrap_or(""));
+                segment.record.iter().flat_map(|record| &record.artifacts).for_each(|artifact| add(&artifact.blake3));
+            }
+            after = page.items.last().map(|unit| unit.id);
+            if !page.more {
+                break;
+            }
+        }
+        Ok(hasher.finalize().to_hex().to_string())
+    }
+}
+
+impl fmt::Debug for StageContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StageContext({}, attempt {}, token {})", self.key(), self.attempt(), self.token())
+    }
+}

@@ -1,0 +1,68 @@
+-- Takes units that are READY, by priority and age, after returning those of these stages whose lease ran out.
+-- Parameters  `for_ms` null is each stage's own lease.
+-- Reply       the units, each with what its input is made of; one row of nulls with `absent` if no version of the
+--             pipeline has one of the stages.
+-- Index       unit_ready, one range for each stage. The token is drawn after the row is locked, the clock read then too.
+create or replace function tenure.claim_units(
+    of_pipeline text, of_stages text[], by_owner text, n_max integer, for_ms bigint, recover_max integer
+) returns table (
+    run bigint, version integer, stage text, segment text, join_now boolean, segmented boolean, own_input text,
+    run_input text, needs text[], outputs text[], attempt integer, attempts_max integer, token bigint,
+    lease_expires_at timestamptz, lease_ms bigint, record text, absent boolean
+) language plpgsql set enable_seqscan = off set jit = off as $$
+#variable_conflict use_column
+declare
+    epoch_now bigint;
+    now timestamptz;
+    ids bigint[] := '{}';
+    found_ids bigint[];
+    s text;
+begin
+    perform tenure.durably();
+    select e.epoch into epoch_now from tenure.epoch e
+     where e.timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8)
+       and e.server_started_at = pg_postmaster_start_time();
+    if not found then
+        raise exception 'tenure: the server was restarted or replaced' using errcode = 'TE001';
+    end if;
+    if exists (select from unnest(of_stages) as n(name)
+                where not exists (select from tenure.pipeline_stage p where p.pipeline = of_pipeline and p.stage = n.name))
+    then
+        return query select null::bigint, null::integer, null::text, null::text, null::boolean, null::boolean, null::text,
+                            null::text, null::text[], null::text[], null::integer, null::integer, null::bigint,
+                            null::timestamptz, null::bigint, null::text, true;
+        return;
+    end if;
+    perform tenure.recover_pipeline(recover_max, of_pipeline, of_stages);
+    foreach s in array of_stages loop
+        select array_agg(d.id) into found_ids
+          from (select x.id from tenure.unit x
+                 where x.pipeline = of_pipeline and x.stage = s and x.status = 'READY' and x.open
+                 order by x.priority desc, x.id limit n_max for update skip locked) d;
+        ids := ids || coalesce(found_ids, '{}');
+    end loop;
+    -- Those beyond the first `n_max` of all stages are let go of when this ends.
+    ids := array(select x.id from tenure.unit x where x.id = any (ids) order by x.priority desc, x.id limit n_max);
+    now := tenure.clock();
+    return query
+        with drawn as (
+            select t.id, (epoch_now << 40) | nextval('tenure.grant_counter') as token
+              from (select o.id from unnest(ids) with ordinality as o(id, ord) order by o.ord) t
+        ), granted as (
+            update tenure.unit x
+               set status = 'RUNNING', open = false, token = d.token, attempt = x.attempt + 1, owner = by_owner,
+                   granted_ms = coalesce(for_ms, x.lease_ms), granted_at = now,
+                   expires_at = tenure.later(now, coalesce(for_ms, x.lease_ms)), changed_at = now
+              from drawn d
+             where x.id = d.id
+            returning x.*
+        )
+        select g.run, r.version, g.stage, nullif(g.segment, ''), g.split, g.segmented, g.input,
+               case when g.segment = '' and g.needs = '{}' then r.input end,
+               g.needs,
+               array(select o.output from unnest(g.needs) with ordinality as n(name, ord)
+                       left join tenure.unit o on o.run = g.run and o.stage = n.name and o.segment = '' order by n.ord),
+               g.attempt, g.attempts_max, g.token, g.expires_at, g.granted_ms, g.record, false
+          from granted g join tenure.run r on r.id = g.run
+         order by g.token;
+end $$;

@@ -1,0 +1,29 @@
+-- Renews the lease of a unit, and records its outputs (P7).
+-- Guard  owner, token and an unexpired lease; the row is locked before the clock is read (L5).
+-- Reply  the new expiry, or why the lease is lost.
+create or replace function tenure.beat_unit(
+    of_run bigint, of_stage text, of_segment text, by_owner text, under_token bigint, with_progress text,
+    with_record text, out lease_expires_at timestamptz, out lost text
+) language plpgsql as $$
+#variable_conflict use_column
+declare
+    now timestamptz;
+    judged record;
+begin
+    perform tenure.durably();
+    perform from tenure.unit x where x.run = of_run and x.stage = of_stage and x.segment = of_segment for update;
+    now := tenure.clock();
+    select * into judged from tenure.unit_judge(of_run, of_stage, of_segment, by_owner, under_token, null, now);
+    if judged.lost is not null then
+        lost := judged.lost;
+        return;
+    end if;
+    update tenure.unit x
+       set expires_at = greatest(x.expires_at, tenure.later(now, x.granted_ms)),
+           beats = x.beats + 1, last_beat_at = now,
+           longest_gap_ms = greatest(x.longest_gap_ms,
+               floor(extract(epoch from now - coalesce(x.last_beat_at, x.granted_at)) * 1000)::bigint),
+           progress = coalesce(with_progress, x.progress), record = coalesce(with_record, x.record)
+     where x.run = of_run and x.stage = of_stage and x.segment = of_segment
+    returning x.expires_at into lease_expires_at;
+end $$;

@@ -1,0 +1,41 @@
+-- Returns units whose lease ran out, at most `n_max`, oldest deadline first (L7).
+-- Parameters  `of_pipeline` and `of_stages` narrow it; null is all.
+-- Skips       what another is busy with. A unit that cannot be returned never stops the others.
+-- Index       unit_expires
+create or replace function tenure.recover_pipeline(
+    n_max integer, of_pipeline text, of_stages text[], out returned integer, out failed integer
+) language plpgsql as $$
+declare
+    u tenure.unit;
+    now timestamptz;
+    spent boolean;
+begin
+    perform tenure.durably();
+    returned := 0; failed := 0;
+    for u in
+        select x.* from tenure.unit x
+         where x.status = 'RUNNING' and x.expires_at <= tenure.clock()
+           and (of_pipeline is null or (x.pipeline = of_pipeline and x.stage = any (of_stages)))
+         order by x.expires_at, x.token
+         limit n_max
+           for update skip locked
+    loop
+        -- The run and, for a segment, its stage come next; whoever has one of them may be waiting for this unit.
+        perform from tenure.run r where r.id = u.run for share skip locked;
+        continue when not found;
+        spent := u.attempt >= u.attempts_max;
+        if spent and u.segment <> '' then
+            perform from tenure.unit s where s.run = u.run and s.stage = u.stage and s.segment = ''
+               for update skip locked;
+            continue when not found;
+        end if;
+        now := tenure.clock();
+        begin
+            perform tenure.unit_end(u, case when spent then 'ERROR' else 'READY' end, 'expired', null,
+                                    case when spent then 'crash_limit' end, null, u.attempt, null, now);
+            if spent then failed := failed + 1; else returned := returned + 1; end if;
+        exception when integrity_constraint_violation or data_exception then
+            raise warning 'tenure: unit % could not be returned: %', u.id, sqlerrm;
+        end;
+    end loop;
+end $$;

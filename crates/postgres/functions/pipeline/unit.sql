@@ -1,0 +1,104 @@
+-- One unit: judged and ended. The callers hold its row.
+
+-- Whether a unit that becomes READY may be handed out. Takes the run's row in share: a pause waits for it, or is seen.
+create or replace function tenure.unit_open(of_run bigint, of_stage text, of_segment text) returns boolean
+language plpgsql as $$
+declare
+    is_paused boolean;
+begin
+    select r.paused into is_paused from tenure.run r where r.id = of_run for share;
+    return not coalesce(is_paused, false)
+       and not (of_segment <> '' and exists (select from tenure.unit s where s.run = of_run and s.stage = of_stage
+                                                and s.segment = '' and s.reason is not null));
+end $$;
+
+-- Judges a write (L3, L12).
+-- Parameters  `by_verb` is null for a heartbeat.
+-- Reply       both null: the lease is held. `status`: the very same ending was accepted before. `lost`: refused, and
+--             counted into the unit's one event for that reason (L8).
+create or replace function tenure.unit_judge(
+    of_run bigint, of_stage text, of_segment text, by_owner text, under_token bigint, by_verb text, now timestamptz,
+    out status text, out lost text
+) language plpgsql as $$
+#variable_conflict use_column
+declare
+    u tenure.unit;
+    a tenure.unit_attempt;
+    known boolean;
+begin
+    select * into u from tenure.unit x where x.run = of_run and x.stage = of_stage and x.segment = of_segment;
+    known := found;
+    select * into a from tenure.unit_attempt x
+     where x.run = of_run and x.token = under_token and x.stage = of_stage and x.segment = of_segment
+       and x.owner = by_owner;
+    if found then
+        if a.verb = by_verb then
+            status := a.status;
+            return;
+        end if;
+        lost := case when a.verb is not null then 'finished'
+                     when a.outcome = 'cancelled' then 'cancelled'
+                     when known and u.token = under_token then 'expired'
+                     else 'superseded' end;
+    elsif known and u.status = 'RUNNING' and u.token = under_token and u.owner = by_owner then
+        if u.expires_at > now then
+            return;
+        end if;
+        lost := 'expired';
+    else
+        lost := 'unknown';
+    end if;
+    if known then
+        insert into tenure.unit_event as e (run, at, stage, segment, what, token, owner, verb, lost)
+        values (of_run, now, of_stage, of_segment, 'refused', under_token, by_owner, by_verb, unit_judge.lost)
+        on conflict (run, stage, segment, lost) where what = 'refused'
+        do update set at = excluded.at, token = excluded.token, owner = excluded.owner, verb = excluded.verb,
+                      count = e.count + 1;
+    end if;
+end $$;
+
+-- Takes a running unit out of its lease, and writes down how its attempt ended. A segment that fails for good fails its
+-- stage (P6). The orchestrator is told to look.
+create or replace function tenure.unit_end(
+    u tenure.unit, to_status text, by_outcome text, by_verb text, with_reason text, again_at timestamptz,
+    attempts integer, with_error text, now timestamptz
+) returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+    stage_error text;
+begin
+    if by_outcome in ('expired', 'retried', 'cancelled') then
+        insert into tenure.unit_event (run, at, stage, segment, what, token, owner, attempt, reason, until, error)
+        values (u.run, now, u.stage, u.segment, by_outcome, u.token, u.owner, u.attempt, with_reason, again_at,
+                left(with_error, 200));
+    end if;
+    if with_reason is not null and by_outcome <> 'cancelled' then
+        insert into tenure.unit_event (run, at, stage, segment, what, token, owner, attempt, reason, until, error)
+        values (u.run, now, u.stage, u.segment, 'failed', u.token, u.owner, u.attempt, with_reason, again_at,
+                left(with_error, 200));
+    end if;
+    insert into tenure.unit_attempt (run, token, stage, segment, owner, claimed_at, ended_at, outcome, verb, status,
+                                     error, beats, last_beat_at, longest_gap_ms)
+    values (u.run, u.token, u.stage, u.segment, u.owner, u.granted_at, now, by_outcome, by_verb, to_status, with_error,
+            u.beats, u.last_beat_at, u.longest_gap_ms);
+    update tenure.unit x
+       set status = to_status, reason = with_reason, retry_at = again_at, attempt = attempts,
+           error = coalesce(with_error, x.error), changed_at = now,
+           open = case when to_status = 'READY' then tenure.unit_open(u.run, u.stage, u.segment) else false end,
+           owner = null, granted_at = null, expires_at = null, beats = 0, last_beat_at = null, longest_gap_ms = 0
+     where x.id = u.id;
+    if with_reason is not null and u.segment <> '' and by_outcome <> 'cancelled' then
+        stage_error := 'segment ' || u.segment || ' failed for good (' || with_reason || ')';
+        update tenure.unit x
+           set status = 'ERROR', reason = 'segment_failed', error = stage_error, changed_at = now
+         where x.run = u.run and x.stage = u.stage and x.segment = '' and x.status = 'NEW';
+        if found then
+            insert into tenure.unit_event (run, at, stage, segment, what, reason, error)
+            values (u.run, now, u.stage, '', 'failed', 'segment_failed', left(stage_error, 200));
+            update tenure.unit x set open = false
+             where x.run = u.run and x.stage = u.stage and x.segment <> '' and x.status <> 'DONE'
+               and x.status = 'READY' and x.open;
+        end if;
+    end if;
+    insert into tenure.run_touched (run) values (u.run);
+end $$;

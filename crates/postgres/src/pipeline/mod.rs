@@ -1,0 +1,254 @@
+//! Pipelines, each verb one call of its function in the database.
+
+mod row;
+mod work;
+
+use crate::PostgresStore;
+use crate::upkeep::first;
+use crate::value::{backoff_text, get};
+use async_trait::async_trait;
+use std::collections::BTreeSet;
+use tenure_core::pipeline::{
+    Advanced, Applied, Beat, Beaten, Claim, Claims, Definition, Ended, Ending, Filter, History, NewRun, PipelineInfo,
+    RETENTION_MS, Recovered, Refusal, Run, RunAction, RunId, RunRefusal, RunStatus, StageInfo, Taken, Unit, downstream,
+};
+use tenure_core::queue::Page;
+use tenure_store::{Fenced, PipelineStore, Result, StoreError, WAKE_ORCHESTRATOR, wake_of_pipeline};
+use tokio_postgres::types::Type;
+
+impl PostgresStore {
+    /// Wakes the workers of some pipelines here and elsewhere, and the orchestrators if there is something to look at.
+    fn wake_pipelines<'a>(&self, pipelines: impl IntoIterator<Item = &'a str>, orchestrator: bool) {
+        let names = pipelines.into_iter().map(wake_of_pipeline);
+        for name in names.chain(orchestrator.then(|| WAKE_ORCHESTRATOR.to_owned())) {
+            self.signals.ring(&name);
+            self.listening.tell(&name);
+        }
+    }
+}
+
+#[async_trait]
+impl PipelineStore for PostgresStore {
+    async fn apply_pipeline(&self, definition: Definition) -> Result<std::result::Result<Applied, Taken>> {
+        let stages: Vec<&str> = definition.stages.iter().map(|stage| stage.name.as_str()).collect();
+        let version = definition.version as i32;
+        let sql = include_str!("../../queries/pipeline/apply.sql");
+        let made = self
+            .database
+            .write(
+                sql,
+                &[
+                    (&definition.name, Type::TEXT),
+                    (&version, Type::INT4),
+                    (&definition.encode(), Type::TEXT),
+                    (&stages, Type::TEXT_ARRAY),
+                ],
+            )
+            .await?;
+        if !made.is_empty() {
+            return Ok(Ok(Applied::Created));
+        }
+        let known = self.pipeline(&definition.name, Some(definition.version)).await?;
+        let same = known.is_some_and(|known| known.definition.same_graph(&definition));
+        Ok(if same { Ok(Applied::Same) } else { Err(Taken) })
+    }
+
+    async fn pipeline(&self, name: &str, version: Option<u32>) -> Result<Option<PipelineInfo>> {
+        let version = version.map(|version| version as i32);
+        let sql = include_str!("../../queries/pipeline/definition.sql");
+        let rows = self.database.read(sql, &[(&name, Type::TEXT), (&version, Type::INT4)]).await?;
+        rows.first().map(row::pipeline).transpose()
+    }
+
+    async fn pipelines(&self, after: Option<&str>, limit: u32) -> Result<Page<PipelineInfo>> {
+        let ask = i64::from(limit) + 1;
+        let sql = include_str!("../../queries/pipeline/definitions.sql");
+        let rows = self.database.read(sql, &[(&after, Type::TEXT), (&ask, Type::INT8)]).await?;
+        page(rows.iter().map(row::pipeline), limit)
+    }
+
+    async fn start_run(&self, run: NewRun) -> Result<Option<RunId>> {
+        let Some(found) = self.pipeline(&run.pipeline, run.version).await? else { return Ok(None) };
+        let stages = &found.definition.stages;
+        let names: Vec<&str> = stages.iter().map(|stage| stage.name.as_str()).collect();
+        // Names have no character that an array literal would have to escape, apart from being quoted.
+        let quoted = |needs: &[String]| needs.iter().map(|need| format!("\"{need}\"")).collect::<Vec<_>>().join(",");
+        let needs: Vec<String> = stages.iter().map(|stage| format!("{{{}}}", quoted(&stage.needs))).collect();
+        let priorities: Vec<i32> = stages.iter().map(|stage| stage.priority).collect();
+        let leases: Vec<i64> = stages.iter().map(|stage| stage.lease_ms as i64).collect();
+        let attempts: Vec<i32> = stages.iter().map(|stage| stage.attempts_max as i32).collect();
+        let backoffs: Vec<Option<String>> = stages.iter().map(|stage| stage.backoff.map(backoff_text)).collect();
+        let segmented: Vec<bool> = stages.iter().map(|stage| stage.segmented).collect();
+        let version = found.definition.version as i32;
+        let row = first(
+            self.database
+                .write(
+                    "select tenure.start_run($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as id",
+                    &[
+                        (&run.pipeline, Type::TEXT),
+                        (&version, Type::INT4),
+                        (&run.input, Type::TEXT),
+                        (&names, Type::TEXT_ARRAY),
+                        (&needs, Type::TEXT_ARRAY),
+                        (&priorities, Type::INT4_ARRAY),
+                        (&leases, Type::INT8_ARRAY),
+                        (&attempts, Type::INT4_ARRAY),
+                        (&backoffs, Type::TEXT_ARRAY),
+                        (&segmented, Type::BOOL_ARRAY),
+                    ],
+                )
+                .await?,
+        )?;
+        self.wake_pipelines(None, true);
+        Ok(Some(RunId(get(&row, "id")?)))
+    }
+
+    async fn claim_units(&self, claim: Claim) -> Result<Option<Claims>> {
+        work::claim(self, claim).await
+    }
+
+    async fn beat_units(&self, beats: Vec<Beat>) -> Result<Vec<Fenced<Beaten>>> {
+        work::heartbeat(self, beats).await
+    }
+
+    async fn finish_unit(&self, ending: Ending) -> Result<std::result::Result<Ended, Refusal>> {
+        work::finish(self, ending).await
+    }
+
+    async fn advance_runs(&self, max: u32) -> Result<Advanced> {
+        let max = max as i32;
+        let row = first(self.database.write("select * from tenure.advance_runs($1)", &[(&max, Type::INT4)]).await?)?;
+        let count = |column| get::<i32>(&row, column).map(|n| n as u32);
+        let pipelines: Vec<String> = get(&row, "pipelines")?;
+        self.wake_pipelines(pipelines.iter().map(String::as_str), false);
+        Ok(Advanced {
+            runs: count("runs")?,
+            readied: count("readied")?,
+            retried: count("retried")?,
+            settled: count("settled")?,
+            again_in_ms: get::<Option<i64>>(&row, "again_in_ms")?.map(|ms| ms as u64),
+        })
+    }
+
+    async fn recover_units(&self, max: u32) -> Result<Recovered> {
+        let max = max as i32;
+        let sql = "select * from tenure.recover_pipeline($1, null, null)";
+        let row = first(self.database.write(sql, &[(&max, Type::INT4)]).await?)?;
+        let count = |column| get::<i32>(&row, column).map(|n| n as u32);
+        let recovered = Recovered { returned: count("returned")?, failed: count("failed")? };
+        if recovered != Recovered::default() {
+            self.signals.ring_all();
+        }
+        Ok(recovered)
+    }
+
+    async fn operate_run(&self, id: RunId, action: RunAction) -> Result<std::result::Result<RunStatus, RunRefusal>> {
+        let (word, why, units) = match action {
+            RunAction::Cancel { reason } => ("cancel", reason, Vec::new()),
+            RunAction::Retry => ("retry", None, Vec::new()),
+            RunAction::RetryFrom { stage } => ("retry_from", None, vec![(stage, None)]),
+            RunAction::Repair { units } => ("repair", None, units),
+            RunAction::Pause => ("pause", None, Vec::new()),
+            RunAction::Resume => ("resume", None, Vec::new()),
+        };
+        let graph: Vec<(String, Vec<String>)> = match units.is_empty() {
+            true => Vec::new(),
+            false => {
+                let found = self.run(id).await?;
+                let stages = found.into_iter().flat_map(|(_, stages)| stages);
+                stages.map(|of| (of.unit.stage, of.unit.needs)).collect()
+            }
+        };
+        let named: BTreeSet<&str> = units.iter().map(|(stage, _)| stage.as_str()).collect();
+        let after: BTreeSet<&str> = named.iter().flat_map(|of| downstream(&graph, &BTreeSet::from([*of]))).collect();
+        let begin: BTreeSet<&str> = named.difference(&after).copied().collect();
+        let later: Vec<&str> = downstream(&graph, &begin).into_iter().collect();
+        let begin: Vec<&str> = begin.into_iter().collect();
+        let stages: Vec<&str> = units.iter().map(|(stage, _)| stage.as_str()).collect();
+        let segments: Vec<&str> = units.iter().map(|(_, segment)| segment.as_deref().unwrap_or("")).collect();
+        let row = first(
+            self.database
+                .write(
+                    "select * from tenure.operate_run($1, $2, $3, $4, $5, $6, $7)",
+                    &[
+                        (&id.0, Type::INT8),
+                        (&word, Type::TEXT),
+                        (&why, Type::TEXT),
+                        (&stages, Type::TEXT_ARRAY),
+                        (&segments, Type::TEXT_ARRAY),
+                        (&begin, Type::TEXT_ARRAY),
+                        (&later, Type::TEXT_ARRAY),
+                    ],
+                )
+                .await?,
+        )?;
+        if let Some(word) = get::<Option<&str>>(&row, "refused")? {
+            let refusal = RunRefusal::parse(word);
+            return Ok(Err(refusal.ok_or_else(|| StoreError::broken(format!("refused for `{word}`")))?));
+        }
+        self.wake_pipelines(get::<Option<&str>>(&row, "pipeline")?, true);
+        let word: &str = get(&row, "status")?;
+        Ok(Ok(RunStatus::parse(word).ok_or_else(|| StoreError::broken(format!("status `{word}`")))?))
+    }
+
+    async fn run(&self, id: RunId) -> Result<Option<(Run, Vec<StageInfo>)>> {
+        let sql = include_str!("../../queries/pipeline/run.sql");
+        let rows = self.database.read(sql, &[(&id.0, Type::INT8)]).await?;
+        let Some(run) = rows.first().map(row::run).transpose()? else { return Ok(None) };
+        let sql = include_str!("../../queries/pipeline/stages.sql");
+        let rows = self.database.read(sql, &[(&id.0, Type::INT8)]).await?;
+        Ok(Some((run, rows.iter().map(row::stage).collect::<Result<_>>()?)))
+    }
+
+    async fn runs(&self, filter: Filter, before: Option<RunId>, limit: u32) -> Result<Page<Run>> {
+        let status = filter.status.map(RunStatus::as_str);
+        let (before, ask) = (before.map_or(i64::MAX, |id| id.0), i64::from(limit) + 1);
+        let sql = include_str!("../../queries/pipeline/runs.sql");
+        let rows = self
+            .database
+            .read(
+                sql,
+                &[(&filter.pipeline, Type::TEXT), (&status, Type::TEXT), (&before, Type::INT8), (&ask, Type::INT8)],
+            )
+            .await?;
+        page(rows.iter().map(row::run), limit)
+    }
+
+    async fn segments(&self, id: RunId, stage: &str, after: Option<i64>, limit: u32) -> Result<Page<Unit>> {
+        let (after, ask) = (after.unwrap_or(0), i64::from(limit) + 1);
+        let sql = include_str!("../../queries/pipeline/segments.sql");
+        let params = [
+            (&id.0 as &(dyn tokio_postgres::types::ToSql + Sync), Type::INT8),
+            (&stage, Type::TEXT),
+            (&after, Type::INT8),
+            (&ask, Type::INT8),
+        ];
+        let rows = self.database.read(sql, &params).await?;
+        page(rows.iter().map(row::unit), limit)
+    }
+
+    async fn run_history(&self, id: RunId, limit: u32) -> Result<History> {
+        let limit = i64::from(limit);
+        let sql = include_str!("../../queries/pipeline/attempts.sql");
+        let rows = self.database.read(sql, &[(&id.0, Type::INT8), (&limit, Type::INT8)]).await?;
+        let attempts = rows.iter().rev().map(row::attempt).collect::<Result<_>>()?;
+        let sql = include_str!("../../queries/pipeline/events.sql");
+        let rows = self.database.read(sql, &[(&id.0, Type::INT8), (&limit, Type::INT8)]).await?;
+        Ok(History { attempts, events: rows.iter().rev().map(row::event).collect::<Result<_>>()? })
+    }
+
+    async fn prune_runs(&self, max: u32) -> Result<u32> {
+        let (max, kept) = (max as i32, RETENTION_MS as i64);
+        let sql = "select tenure.prune_runs($1, $2) as pruned";
+        let row = first(self.database.write(sql, &[(&max, Type::INT4), (&kept, Type::INT8)]).await?)?;
+        Ok(get::<i32>(&row, "pruned")? as u32)
+    }
+}
+
+/// What was asked for, and whether there was more.
+fn page<T>(items: impl Iterator<Item = Result<T>>, limit: u32) -> Result<Page<T>> {
+    let mut items = items.collect::<Result<Vec<T>>>()?;
+    let more = items.len() > limit as usize;
+    items.truncate(limit as usize);
+    Ok(Page { items, more })
+}

@@ -1,0 +1,175 @@
+//! The workers' verbs: claim, heartbeat, finish.
+
+use super::row;
+use crate::PostgresStore;
+use crate::upkeep::first;
+use crate::value::{at, at_opt, get};
+use std::collections::BTreeSet;
+use tenure_core::pipeline::{
+    Act, Beat, Beaten, Claim, ClaimedUnit, Claims, Ended, Ending, RECOVERED_PER_CLAIM, Record, Refusal, RunId, Status,
+    compose_input,
+};
+use tenure_core::queue::Retry;
+use tenure_core::{LostReason, Token};
+use tenure_store::{Fenced, Result, StoreError};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+pub(super) async fn claim(store: &PostgresStore, claim: Claim) -> Result<Option<Claims>> {
+    let stages: Vec<&str> = claim.stages.iter().map(String::as_str).collect::<BTreeSet<_>>().into_iter().collect();
+    let (max, lease_ms) = (claim.max as i32, claim.lease_ms.map(|ms| ms as i64));
+    let recover = RECOVERED_PER_CLAIM as i32;
+    let rows = store
+        .database
+        .write(
+            "select * from tenure.claim_units($1, $2, $3, $4, $5, $6)",
+            &[
+                (&claim.pipeline, Type::TEXT),
+                (&stages, Type::TEXT_ARRAY),
+                (&claim.owner, Type::TEXT),
+                (&max, Type::INT4),
+                (&lease_ms, Type::INT8),
+                (&recover, Type::INT4),
+            ],
+        )
+        .await?;
+    if let [row] = rows.as_slice()
+        && get::<bool>(row, "absent")?
+    {
+        return Ok(None);
+    }
+    let units = rows.iter().map(|row| claimed(row, &claim)).collect::<Result<_>>()?;
+    Ok(Some(Claims { units }))
+}
+
+fn claimed(row: &Row, claim: &Claim) -> Result<ClaimedUnit> {
+    let segment: Option<String> = get(row, "segment")?;
+    let input = match segment {
+        Some(_) => get::<Option<String>>(row, "own_input")?.unwrap_or_else(|| "null".to_owned()),
+        None => {
+            let (names, outputs): (Vec<String>, Vec<Option<String>>) = (get(row, "needs")?, get(row, "outputs")?);
+            let needs: Vec<_> = names.into_iter().zip(outputs).collect();
+            compose_input(get::<Option<&str>>(row, "run_input")?.unwrap_or("null"), &needs)
+        }
+    };
+    Ok(ClaimedUnit {
+        run: RunId(get(row, "run")?),
+        pipeline: claim.pipeline.clone(),
+        version: get::<i32>(row, "version")? as u32,
+        stage: get(row, "stage")?,
+        segment,
+        join: get(row, "join_now")?,
+        segmented: get(row, "segmented")?,
+        input,
+        attempt: get::<i32>(row, "attempt")? as u32,
+        attempts_max: get::<i32>(row, "attempts_max")? as u32,
+        token: Token(get(row, "token")?),
+        lease_expires_at: at(row, "lease_expires_at")?,
+        lease_ms: get::<i64>(row, "lease_ms")? as u64,
+        record: row::record(row)?,
+    })
+}
+
+pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Beat>) -> Result<Vec<Fenced<Beaten>>> {
+    let mut answers = Vec::with_capacity(beats.len());
+    for beat in beats {
+        let segment = beat.unit.segment.as_deref().unwrap_or("");
+        let record = beat.record.map(|record| Record { token: beat.token, ..record }.encode());
+        let row = first(
+            store
+                .database
+                .write(
+                    "select * from tenure.beat_unit($1, $2, $3, $4, $5, $6, $7)",
+                    &[
+                        (&beat.unit.run.0, Type::INT8),
+                        (&beat.unit.stage, Type::TEXT),
+                        (&segment, Type::TEXT),
+                        (&beat.owner, Type::TEXT),
+                        (&beat.token.0, Type::INT8),
+                        (&beat.progress, Type::TEXT),
+                        (&record, Type::TEXT),
+                    ],
+                )
+                .await?,
+        )?;
+        answers.push(match at_opt(&row, "lease_expires_at")? {
+            Some(lease_expires_at) => Ok(Beaten { lease_expires_at }),
+            None => Err(lost(get(&row, "lost")?)?),
+        });
+    }
+    Ok(answers)
+}
+
+/// `tenure.finish_unit` reads this delay of a fail as "never again" …
+const NEVER: i64 = -1;
+/// … and this as "never again, it is not wanted".
+const CANCEL: i64 = -3;
+
+pub(super) async fn finish(store: &PostgresStore, ending: Ending) -> Result<std::result::Result<Ended, Refusal>> {
+    let Ending { unit, owner, token, act } = ending;
+    let segment = unit.segment.as_deref().unwrap_or("");
+    let verb = act.verb().as_str();
+    let (mut output, mut record, mut error, mut delay, mut chance) = (None, None, None, None::<i64>, None::<f64>);
+    let (mut names, mut inputs): (Vec<String>, Vec<Option<String>>) = (Vec::new(), Vec::new());
+    match act {
+        Act::Complete { output: of, record: brought } => {
+            output = of;
+            record = brought.map(|record| Record { token, ..record }.encode());
+        }
+        Act::Fail { error: of, retry } => {
+            error = Some(of);
+            match retry {
+                Retry::Never => delay = Some(NEVER),
+                Retry::Cancel => delay = Some(CANCEL),
+                Retry::In { delay_ms } => delay = Some(delay_ms as i64),
+                Retry::Policy { chance: of } | Retry::TimedOut { chance: of } => chance = Some(of),
+            }
+        }
+        Act::Release => {}
+        Act::Split { segments } => {
+            (names, inputs) = segments.into_iter().map(|segment| (segment.name, segment.input)).unzip();
+        }
+    }
+    let row = first(
+        store
+            .database
+            .write(
+                "select * from tenure.finish_unit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+                &[
+                    (&unit.run.0, Type::INT8),
+                    (&unit.stage, Type::TEXT),
+                    (&segment, Type::TEXT),
+                    (&owner, Type::TEXT),
+                    (&token.0, Type::INT8),
+                    (&verb, Type::TEXT),
+                    (&output, Type::TEXT),
+                    (&record, Type::TEXT),
+                    (&error, Type::TEXT),
+                    (&delay, Type::INT8),
+                    (&chance, Type::FLOAT8),
+                    (&names, Type::TEXT_ARRAY),
+                    (&inputs, Type::TEXT_ARRAY),
+                ],
+            )
+            .await?,
+    )?;
+    if let Some(word) = get::<Option<&str>>(&row, "lost")? {
+        return Ok(Err(Refusal::Lost(lost(word)?)));
+    }
+    match get::<Option<&str>>(&row, "refused")? {
+        Some("already_split") => return Ok(Err(Refusal::AlreadySplit)),
+        Some(_) => return Ok(Err(Refusal::NotSegmented)),
+        None => {}
+    }
+    let word: &str = get(&row, "status")?;
+    let status = Status::parse(word).ok_or_else(|| StoreError::broken(format!("status `{word}`")))?;
+    let already: bool = get(&row, "already")?;
+    if !already {
+        store.wake_pipelines(get::<Option<&str>>(&row, "pipeline")?, true);
+    }
+    Ok(Ok(Ended { status, already }))
+}
+
+fn lost(word: &str) -> Result<LostReason> {
+    LostReason::parse(word).ok_or_else(|| StoreError::broken(format!("`{word}` is no reason to lose a lease")))
+}

@@ -1,0 +1,32 @@
+//! `POST /v1/runs/{id}/cancel`.
+
+use crate::app::App;
+use crate::refused::Refused;
+use crate::sent::{Named, SINGLE, Sent};
+use axum::Json;
+use axum::extract::State;
+use tenure::pipeline::RunAction;
+use tenure_wire::{pipeline, request};
+
+/// Ends a run now; its holders are told `lease_lost` with `cancelled`. The body may be left out. 409 `terminal` if it has ended.
+#[utoipa::path(
+    post,
+    path = "/v1/runs/{id}/cancel",
+    tag = "operator",
+    operation_id = "cancel_run",
+    params(
+        ("id" = String, Path, description = "The run."),
+    ),
+    request_body(content = ref("#/components/schemas/Cancel"), content_type = "application/json"),
+    responses((status = 200, body = pipeline::RunActed))
+)]
+pub(in crate::routes) async fn cancel(
+    State(app): State<App>,
+    Named(id): Named,
+    sent: Sent<SINGLE>,
+) -> Result<Json<pipeline::RunActed>, Refused> {
+    // A run is always ended by force: there is nothing to ask for.
+    let (reason, _) = request::cancel(sent.optional_body()?)?;
+    let action = RunAction::Cancel { reason };
+    Ok(Json(app.ask(app.tenure.operate_run(pipeline::run_id(&id), action)).await?.into()))
+}

@@ -1,0 +1,30 @@
+//! `POST /v1/runs/{id}/pause`.
+
+use crate::app::App;
+use crate::refused::Refused;
+use crate::sent::{Named, SINGLE, Sent};
+use axum::Json;
+use axum::extract::State;
+use tenure::pipeline::RunAction;
+use tenure_wire::{pipeline, request};
+
+/// Hands out none of a run's stages until it is resumed; holders go on.
+#[utoipa::path(
+    post,
+    path = "/v1/runs/{id}/pause",
+    tag = "operator",
+    operation_id = "pause_run",
+    params(
+        ("id" = String, Path, description = "The run."),
+    ),
+    request_body(content = ref("#/components/schemas/RetryJob"), content_type = "application/json"),
+    responses((status = 200, body = pipeline::RunActed))
+)]
+pub(in crate::routes) async fn pause(
+    State(app): State<App>,
+    Named(id): Named,
+    sent: Sent<SINGLE>,
+) -> Result<Json<pipeline::RunActed>, Refused> {
+    request::retry(sent.optional_body()?)?;
+    Ok(Json(app.ask(app.tenure.operate_run(pipeline::run_id(&id), RunAction::Pause)).await?.into()))
+}

@@ -1,0 +1,33 @@
+//! `POST /v1/runs/{id}/stages/{stage}/segments/{segment}/heartbeat`.
+
+use crate::app::App;
+use crate::refused::Refused;
+use crate::sent::{Parts, SINGLE, Sent};
+use axum::Json;
+use axum::extract::State;
+use tenure::pipeline::UnitKey;
+use tenure_wire::pipeline;
+
+/// Renews the lease, and records progress and what was made.
+#[utoipa::path(
+    post,
+    path = "/v1/runs/{id}/stages/{stage}/segments/{segment}/heartbeat",
+    tag = "runs",
+    operation_id = "heartbeat_segment",
+    params(
+        ("id" = String, Path, description = "The run."),
+        ("stage" = String, Path, description = "The stage."),
+        ("segment" = String, Path, description = "The segment."),
+    ),
+    request_body(content = ref("#/components/schemas/UnitHeartbeat"), content_type = "application/json"),
+    responses((status = 200, body = pipeline::UnitBeaten))
+)]
+pub(in crate::routes) async fn heartbeat(
+    State(app): State<App>,
+    Parts([id, stage, segment]): Parts<3>,
+    sent: Sent<SINGLE>,
+) -> Result<Json<pipeline::UnitBeaten>, Refused> {
+    let unit = UnitKey::segment(pipeline::run_id(&id), stage, segment);
+    let beat = pipeline::heartbeat(sent.body()?, unit)?;
+    Ok(Json(app.ask(app.tenure.stage_worker().heartbeat(beat)).await?.into()))
+}

@@ -1,0 +1,152 @@
+-- 0005_pipeline: runs made of stages, and the segments of stages that were split.
+--
+-- A stage and a segment are the same thing, a `unit`: claimed, kept and ended alike. A lease is part of its unit's row,
+-- for it covers one unit only. What has ended stays in place until its run is removed: claims read a partial index.
+-- Times are microseconds since 1970 UTC, spans are milliseconds. Input, output and progress are JSON text.
+
+CREATE TABLE pipeline (
+    name       TEXT NOT NULL,
+    version    INTEGER NOT NULL CHECK (version BETWEEN 1 AND 2147483647),
+    -- One line for each stage, as core writes it.
+    definition TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (name, version)
+) STRICT, WITHOUT ROWID;
+
+-- The stages that some version of a pipeline has.
+CREATE TABLE pipeline_stage (
+    pipeline TEXT NOT NULL,
+    stage    TEXT NOT NULL,
+    PRIMARY KEY (pipeline, stage)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE run (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    pipeline    TEXT NOT NULL,
+    version     INTEGER NOT NULL,
+    input       TEXT NOT NULL,
+    status      TEXT NOT NULL CHECK (status IN ('RUNNING', 'DONE', 'ERROR')),
+    paused      INTEGER NOT NULL DEFAULT 0 CHECK (paused IN (0, 1)),
+    created_at  INTEGER NOT NULL,
+    finished_at INTEGER CHECK ((finished_at IS NULL) = (status = 'RUNNING'))
+) STRICT;
+CREATE INDEX run_pipeline ON run (pipeline, id);
+CREATE INDEX run_status ON run (status, id);
+CREATE INDEX run_age ON run (finished_at) WHERE finished_at IS NOT NULL;
+
+-- Runs in which something happened that the orchestrator has not looked at yet. Written in the transaction in which it
+-- happened, so nothing is ever missed.
+CREATE TABLE run_touched (run INTEGER PRIMARY KEY) STRICT;
+
+CREATE TABLE unit (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    run          INTEGER NOT NULL,
+    pipeline     TEXT NOT NULL,
+    stage        TEXT NOT NULL,
+    -- Empty is the stage itself.
+    segment      TEXT NOT NULL,
+    -- Names with commas between them.
+    needs        TEXT NOT NULL,
+    priority     INTEGER NOT NULL,
+    lease_ms     INTEGER NOT NULL,
+    attempts_max INTEGER NOT NULL CHECK (attempts_max >= 1),
+    -- initial_ms,factor,max_ms,jitter
+    backoff      TEXT,
+    segmented    INTEGER NOT NULL CHECK (segmented IN (0, 1)),
+    split        INTEGER NOT NULL DEFAULT 0 CHECK (split IN (0, 1)),
+    status       TEXT NOT NULL CHECK (status IN ('NEW', 'READY', 'RUNNING', 'DONE', 'ERROR')),
+    -- Finally ERROR.
+    reason       TEXT CHECK (reason IS NULL OR status = 'ERROR'),
+    retry_at     INTEGER CHECK (retry_at IS NULL OR status = 'ERROR'),
+    attempt      INTEGER NOT NULL DEFAULT 0 CHECK (attempt >= 0),
+    input        TEXT,
+    output       TEXT,
+    error        TEXT,
+    progress     TEXT,
+    -- What was recorded of its outputs, as core writes it.
+    record       TEXT,
+    token        INTEGER,
+    -- Whether it may be handed out while it is READY: the run is not paused, its stage has not failed for good.
+    open         INTEGER NOT NULL DEFAULT 0 CHECK (open IN (0, 1)),
+    owner        TEXT,
+    granted_ms   INTEGER NOT NULL DEFAULT 0,
+    granted_at   INTEGER,
+    expires_at   INTEGER CHECK ((expires_at IS NOT NULL) = (status = 'RUNNING')),
+    beats        INTEGER NOT NULL DEFAULT 0,
+    last_beat_at INTEGER,
+    longest_gap_ms INTEGER NOT NULL DEFAULT 0,
+    changed_at   INTEGER NOT NULL,
+    UNIQUE (run, stage, segment)
+) STRICT;
+CREATE INDEX unit_ready ON unit (pipeline, stage, priority DESC, id) WHERE status = 'READY' AND open = 1;
+CREATE INDEX unit_expires ON unit (expires_at, token) WHERE status = 'RUNNING';
+CREATE INDEX unit_retry ON unit (retry_at, id) WHERE retry_at IS NOT NULL;
+-- The stages of a run, apart from what may be a hundred thousand segments.
+CREATE INDEX unit_stages ON unit (run, id) WHERE segment = '';
+CREATE INDEX unit_segments ON unit (run, stage, id) WHERE segment <> '';
+-- Segments that are not DONE: whether there is one is asked for every join.
+CREATE INDEX unit_undone ON unit (run, stage) WHERE segment <> '' AND status <> 'DONE';
+
+-- Ended claims: history, and the receipts of L12. They outlive their units, for a stage that is begun anew drops its
+-- segments; they go with their run.
+CREATE TABLE unit_attempt (
+    run        INTEGER NOT NULL,
+    token      INTEGER NOT NULL,
+    stage      TEXT NOT NULL,
+    segment    TEXT NOT NULL,
+    owner      TEXT NOT NULL,
+    claimed_at INTEGER NOT NULL,
+    ended_at   INTEGER NOT NULL,
+    outcome    TEXT NOT NULL,
+    verb       TEXT,
+    status     TEXT NOT NULL,
+    error      TEXT,
+    beats      INTEGER NOT NULL,
+    last_beat_at INTEGER,
+    longest_gap_ms INTEGER NOT NULL,
+    PRIMARY KEY (run, token)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE unit_event (
+    id      INTEGER PRIMARY KEY AUTOINCREMENT,
+    run     INTEGER NOT NULL,
+    at      INTEGER NOT NULL,
+    -- Empty is the run itself.
+    stage   TEXT NOT NULL,
+    segment TEXT NOT NULL,
+    what    TEXT NOT NULL,
+    token   INTEGER,
+    owner   TEXT,
+    attempt INTEGER,
+    verb    TEXT,
+    lost    TEXT,
+    reason  TEXT,
+    until   INTEGER,
+    error   TEXT,
+    count   INTEGER NOT NULL DEFAULT 1
+) STRICT;
+CREATE INDEX unit_event_run ON unit_event (run, id);
+CREATE UNIQUE INDEX unit_event_refused ON unit_event (run, stage, segment, lost) WHERE what = 'refused';
+
+-- Who may do what (P2): a transition that is not on the list is refused, whoever asks for it.
+CREATE TRIGGER unit_transition BEFORE UPDATE OF status ON unit
+WHEN OLD.status <> NEW.status AND (OLD.status || '>' || NEW.status) NOT IN (
+    'NEW>READY', 'NEW>ERROR', 'READY>RUNNING', 'READY>ERROR', 'RUNNING>DONE', 'RUNNING>ERROR', 'RUNNING>READY',
+    'RUNNING>NEW', 'ERROR>READY', 'ERROR>NEW', 'DONE>READY', 'DONE>NEW')
+BEGIN
+    SELECT RAISE(ABORT, 'a stage must not make this transition (P2)');
+END;
+
+-- A claim draws a larger token, and nothing ever takes one back (L2).
+CREATE TRIGGER unit_token BEFORE UPDATE ON unit
+WHEN OLD.token IS NOT NULL AND (NEW.token IS NULL OR NEW.token < OLD.token
+     OR (NEW.token = OLD.token AND OLD.status = 'READY' AND NEW.status = 'RUNNING'))
+BEGIN
+    SELECT RAISE(ABORT, 'the token of a stage must grow with every claim (L2)');
+END;
+
+-- The stages in the words of their document (Q11).
+CREATE VIEW stages AS
+    SELECT id, run, pipeline, stage, nullif(segment, '') AS segment, status, reason, attempt,
+           owner AS lease_owner, expires_at AS lease_expires_at, changed_at AS updated_at
+      FROM unit;

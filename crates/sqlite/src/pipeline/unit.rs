@@ -1,0 +1,212 @@
+//! One unit: read, judged, ended, written back.
+
+use super::row::{self, first};
+use crate::fault::Done;
+use crate::inbox::Step;
+use crate::sql;
+use tenure_core::pipeline::rules::{self, Judgement, Settled};
+use tenure_core::pipeline::{Attempt, Event, Outcome, Reason, Run, RunId, Status, Unit, UnitKey, Verb, What};
+use tenure_core::{Time, Token};
+use tenure_store::{WAKE_ORCHESTRATOR, wake_of_pipeline};
+
+pub(super) fn find(step: &Step<'_>, key: &UnitKey) -> Done<Option<Unit>> {
+    let segment = key.segment.as_deref().unwrap_or("");
+    first(step.conn, sql::PIPELINE_UNIT, (key.run.0, &key.stage, segment), row::unit)
+}
+
+pub(super) fn run(step: &Step<'_>, id: RunId) -> Done<Option<Run>> {
+    first(step.conn, sql::PIPELINE_RUN, [id.0], row::run)
+}
+
+/// Whether what is `READY` of a unit may be handed out.
+fn open(step: &Step<'_>, unit: &Unit) -> Done<bool> {
+    if unit.status != Status::Ready {
+        return Ok(false);
+    }
+    let paused = run(step, unit.run)?.is_some_and(|run| run.paused);
+    let dead = match unit.segment {
+        Some(_) => find(step, &UnitKey::stage(unit.run, &unit.stage))?.is_some_and(|stage| stage.failed_for_good()),
+        None => false,
+    };
+    Ok(!paused && !dead)
+}
+
+/// Writes a unit back as core decided.
+pub(super) fn save(step: &Step<'_>, unit: &Unit) -> Done<()> {
+    let lease = unit.lease.as_ref();
+    let pulse = lease.map(|lease| lease.pulse).unwrap_or_default();
+    step.conn.prepare_cached(sql::PIPELINE_SAVE)?.execute(rusqlite::params![
+        unit.id,
+        unit.split,
+        unit.status.as_str(),
+        unit.reason.map(Reason::as_str),
+        unit.retry_at.map(|at| at.0),
+        unit.attempt,
+        unit.output,
+        unit.error,
+        unit.progress,
+        unit.record.as_ref().map(tenure_core::pipeline::Record::encode),
+        unit.token.map(|token| token.0),
+        open(step, unit)?,
+        lease.map(|lease| &lease.owner),
+        unit.granted_ms as i64,
+        lease.map(|lease| lease.granted_at.0),
+        lease.map(|lease| lease.expires_at.0),
+        pulse.beats,
+        pulse.last_beat_at.map(|at| at.0),
+        pulse.longest_gap_ms as i64,
+        unit.changed_at.0,
+    ])?;
+    Ok(())
+}
+
+/// Whether the segments of a stage are handed out, after it failed for good or began anew.
+pub(super) fn open_segments(step: &Step<'_>, stage: &Unit) -> Done<()> {
+    let paused = run(step, stage.run)?.is_some_and(|run| run.paused);
+    let open = !paused && !stage.failed_for_good();
+    step.conn.prepare_cached(sql::PIPELINE_OPEN_SEGMENTS)?.execute((stage.run.0, &stage.stage, open))?;
+    Ok(())
+}
+
+/// The orchestrator should look at this run.
+pub(super) fn touch(step: &Step<'_>, run: RunId, pipeline: &str) -> Done<()> {
+    step.conn.prepare_cached(sql::PIPELINE_TOUCH)?.execute([run.0])?;
+    step.ring(WAKE_ORCHESTRATOR);
+    step.ring(&wake_of_pipeline(pipeline));
+    Ok(())
+}
+
+pub(super) fn tell(step: &Step<'_>, event: &Event) -> Done<()> {
+    step.conn.prepare_cached(sql::PIPELINE_EVENT)?.execute(rusqlite::params![
+        event.run.0,
+        event.at.0,
+        event.stage.as_deref().unwrap_or(""),
+        event.segment.as_deref().unwrap_or(""),
+        event.what.as_str(),
+        event.token.map(|token| token.0),
+        event.owner,
+        event.attempt,
+        event.reason.map(Reason::as_str),
+        event.until.map(|at| at.0),
+        event.error,
+    ])?;
+    Ok(())
+}
+
+/// Judges a write, and counts a refusal (L8).
+pub(super) fn judge(
+    step: &Step<'_>,
+    key: &UnitKey,
+    owner: &str,
+    token: Token,
+    verb: Option<Verb>,
+) -> Done<(Judgement, Option<Unit>)> {
+    let segment = key.segment.as_deref().unwrap_or("");
+    let unit = find(step, key)?;
+    let receipt = first(step.conn, sql::PIPELINE_RECEIPT, (key.run.0, token.0, &key.stage, segment), row::attempt)?;
+    let judgement = rules::judge(owner, token, verb, receipt.as_ref(), unit.as_ref(), step.now);
+    if let (Judgement::Lost(reason), Some(_)) = (judgement, &unit) {
+        step.conn.prepare_cached(sql::PIPELINE_REFUSED)?.execute(rusqlite::params![
+            key.run.0,
+            step.now.0,
+            key.stage,
+            segment,
+            token.0,
+            owner,
+            verb.map(Verb::as_str),
+            reason.as_str(),
+        ])?;
+    }
+    Ok((judgement, unit))
+}
+
+/// Takes a running unit out of its lease and writes down how its attempt ended; the caller may change it further.
+pub(super) fn end(
+    step: &Step<'_>,
+    mut unit: Unit,
+    settled: Settled,
+    verb: Option<Verb>,
+    error: Option<String>,
+) -> Done<Unit> {
+    let now = step.now;
+    let Some(lease) = unit.lease.take() else { return Err(crate::fault::Fault::broken("a unit without its lease")) };
+    let Settled { outcome, status, reason, retry_at, attempt } = settled;
+    let event = |what| {
+        let event = Event::of_unit(now, unit.run, &unit.stage, unit.segment.as_deref(), what);
+        let event = event.by(&lease.owner, lease.token).error(error.as_deref());
+        Event { attempt: Some(unit.attempt), reason, until: retry_at, ..event }
+    };
+    match outcome {
+        Outcome::Expired => tell(step, &event(What::Expired))?,
+        Outcome::Retried => tell(step, &event(What::Retried))?,
+        Outcome::Cancelled => tell(step, &event(What::Cancelled))?,
+        Outcome::Completed | Outcome::Failed | Outcome::Released | Outcome::Split => {}
+    }
+    if reason.is_some() && outcome != Outcome::Cancelled {
+        tell(step, &event(What::Failed))?;
+    }
+    let ended = Attempt {
+        run: unit.run,
+        stage: unit.stage.clone(),
+        segment: unit.segment.clone(),
+        token: lease.token,
+        owner: lease.owner,
+        claimed_at: lease.granted_at,
+        ended_at: now,
+        outcome,
+        verb,
+        status,
+        error: error.clone(),
+        pulse: lease.pulse,
+    };
+    remember(step, &ended)?;
+    unit.status = status;
+    unit.reason = reason;
+    unit.retry_at = retry_at;
+    unit.attempt = attempt;
+    unit.error = error.or(unit.error);
+    unit.changed_at = now;
+    save(step, &unit)?;
+    if let Some((reason, segment)) = reason.zip(unit.segment.as_deref())
+        && outcome != Outcome::Cancelled
+    {
+        fail_stage(step, &unit, segment, reason, now)?;
+    }
+    touch(step, unit.run, &unit.pipeline)?;
+    Ok(unit)
+}
+
+/// A segment failed for good, and its stage with it (P6).
+fn fail_stage(step: &Step<'_>, of: &Unit, segment: &str, reason: Reason, now: Time) -> Done<()> {
+    let stage = find(step, &UnitKey::stage(of.run, &of.stage))?;
+    let Some(mut stage) = stage.filter(|stage| stage.status == Status::New) else { return Ok(()) };
+    let error = rules::segment_error(segment, reason);
+    stage.status = Status::Error;
+    stage.reason = Some(Reason::SegmentFailed);
+    stage.changed_at = now;
+    let told = Event::of_unit(now, of.run, &of.stage, None, What::Failed).error(Some(&error));
+    tell(step, &Event { reason: stage.reason, ..told })?;
+    stage.error = Some(error);
+    save(step, &stage)?;
+    open_segments(step, &stage)
+}
+
+fn remember(step: &Step<'_>, ended: &Attempt) -> Done<()> {
+    step.conn.prepare_cached(sql::PIPELINE_ENDED)?.execute(rusqlite::params![
+        ended.run.0,
+        ended.token.0,
+        ended.stage,
+        ended.segment.as_deref().unwrap_or(""),
+        ended.owner,
+        ended.claimed_at.0,
+        ended.ended_at.0,
+        ended.outcome.as_str(),
+        ended.verb.map(Verb::as_str),
+        ended.status.as_str(),
+        ended.error,
+        ended.pulse.beats,
+        ended.pulse.last_beat_at.map(|at| at.0),
+        ended.pulse.longest_gap_ms as i64,
+    ])?;
+    Ok(())
+}

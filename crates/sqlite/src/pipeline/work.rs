@@ -1,0 +1,192 @@
+//! The workers' verbs: claim, heartbeat, finish; and recovery.
+
+use super::row::{self, all, backoff_text, value};
+use super::unit::{end, find, judge, run, save};
+use crate::fault::{Done, Fault};
+use crate::inbox::Step;
+use crate::sql;
+use tenure_core::lease::{Pulse, renewed};
+use tenure_core::pipeline::rules::{self, Judgement};
+use tenure_core::pipeline::{
+    Act, Beat, Beaten, Claim, ClaimedUnit, Claims, Ended, Ending, NewSegment, RECOVERED_PER_CLAIM, Record, Recovered,
+    Refusal, Status, Unit, UnitKey, compose_input,
+};
+use tenure_core::queue::Lease;
+use tenure_core::{LostReason, Token};
+use tenure_store::{Fenced, wake_of_pipeline};
+
+pub(crate) fn claim(step: &Step<'_>, claim: &Claim) -> Done<Option<Claims>> {
+    for stage in &claim.stages {
+        if !value::<bool>(step.conn, sql::PIPELINE_KNOWS_STAGE, (&claim.pipeline, stage))? {
+            return Ok(None);
+        }
+    }
+    let stages: std::collections::BTreeSet<&String> = claim.stages.iter().collect();
+    // Names need no escaping: core lets only letters, digits and `._:-` into one.
+    let names: Vec<String> = stages.iter().map(|stage| format!("\"{stage}\"")).collect();
+    let names = format!("[{}]", names.join(","));
+    let of = (step.now.0, RECOVERED_PER_CLAIM, &claim.pipeline, names);
+    for unit in all(step.conn, sql::PIPELINE_EXPIRED_OF, of, row::unit)? {
+        let settled = rules::expire(&unit);
+        end(step, unit, settled, None, None)?;
+    }
+    let mut found = Vec::new();
+    for stage in stages {
+        found.extend(all(step.conn, sql::PIPELINE_READY, (&claim.pipeline, stage, claim.max), row::unit)?);
+    }
+    found.sort_by_key(|unit| (std::cmp::Reverse(unit.priority), unit.id));
+    found.truncate(claim.max as usize);
+    let count = found.len();
+    if count == 0 {
+        return Ok(Some(Claims::default()));
+    }
+    let (epoch, last): (u16, i64) =
+        step.conn.prepare_cached(sql::DRAW_GRANTS)?.query_row([count as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut units = Vec::with_capacity(count);
+    for (n, unit) in found.into_iter().enumerate() {
+        let counter = last as u64 - (count - 1 - n) as u64;
+        units.push(grant(step, unit, claim, Token::new(epoch, counter))?);
+    }
+    Ok(Some(Claims { units }))
+}
+
+fn grant(step: &Step<'_>, mut unit: Unit, claim: &Claim, token: Token) -> Done<ClaimedUnit> {
+    let now = step.now;
+    unit.granted_ms = claim.lease_ms.unwrap_or(unit.lease_ms);
+    let expires_at = now.plus_ms(unit.granted_ms);
+    unit.status = Status::Running;
+    unit.changed_at = now;
+    unit.attempt += 1;
+    unit.token = Some(token);
+    unit.lease =
+        Some(Lease { owner: claim.owner.clone(), token, granted_at: now, expires_at, pulse: Pulse::default() });
+    save(step, &unit)?;
+    let of = run(step, unit.run)?.ok_or_else(|| Fault::broken("a unit without its run"))?;
+    let input = match &unit.segment {
+        Some(_) => unit.input.clone().unwrap_or_else(|| "null".to_owned()),
+        None => {
+            let mut needs = Vec::with_capacity(unit.needs.len());
+            for need in &unit.needs {
+                let output = find(step, &UnitKey::stage(unit.run, need))?.and_then(|need| need.output);
+                needs.push((need.clone(), output));
+            }
+            compose_input(&of.input, &needs)
+        }
+    };
+    Ok(ClaimedUnit {
+        run: unit.run,
+        pipeline: unit.pipeline,
+        version: of.version,
+        stage: unit.stage,
+        segment: unit.segment,
+        join: unit.split,
+        segmented: unit.segmented,
+        input,
+        attempt: unit.attempt,
+        attempts_max: unit.attempts_max,
+        token,
+        lease_expires_at: expires_at,
+        lease_ms: unit.granted_ms,
+        record: unit.record,
+    })
+}
+
+pub(crate) fn heartbeat(step: &Step<'_>, beats: &[Beat]) -> Done<Vec<Fenced<Beaten>>> {
+    beats.iter().map(|beat| beat_one(step, beat)).collect()
+}
+
+fn beat_one(step: &Step<'_>, beat: &Beat) -> Done<Fenced<Beaten>> {
+    let (judgement, unit) = judge(step, &beat.unit, &beat.owner, beat.token, None)?;
+    let Some(mut unit) = unit.filter(|_| judgement == Judgement::Held) else {
+        return Ok(Err(match judgement {
+            Judgement::Lost(reason) => reason,
+            Judgement::Held | Judgement::Already(_) => LostReason::Finished,
+        }));
+    };
+    let Some(lease) = &mut unit.lease else { return Err(Fault::broken("a held unit without a lease")) };
+    lease.pulse.beat(lease.granted_at, step.now);
+    lease.expires_at = renewed(Some(lease.expires_at), step.now, unit.granted_ms);
+    let lease_expires_at = lease.expires_at;
+    unit.progress = beat.progress.clone().or(unit.progress);
+    unit.record = beat.record.clone().map(|record| Record { token: beat.token, ..record }).or(unit.record);
+    save(step, &unit)?;
+    Ok(Ok(Beaten { lease_expires_at }))
+}
+
+pub(crate) fn finish(step: &Step<'_>, ending: &Ending) -> Done<Result<Ended, Refusal>> {
+    let Ending { unit: key, owner, token, act } = ending;
+    let (judgement, unit) = judge(step, key, owner, *token, Some(act.verb()))?;
+    let unit = match judgement {
+        Judgement::Held => unit.ok_or_else(|| Fault::broken("a held unit is gone"))?,
+        Judgement::Already(ended) => return Ok(Ok(ended)),
+        Judgement::Lost(reason) => return Ok(Err(Refusal::Lost(reason))),
+    };
+    if let Act::Split { .. } = act {
+        if unit.split {
+            return Ok(Err(Refusal::AlreadySplit));
+        }
+        if !unit.segmented || unit.segment.is_some() {
+            return Ok(Err(Refusal::NotSegmented));
+        }
+    }
+    let settled = rules::settle(act, &unit, step.now);
+    let status = settled.status;
+    let error = match act {
+        Act::Fail { error, .. } => Some(error.clone()),
+        Act::Complete { .. } | Act::Release | Act::Split { .. } => None,
+    };
+    let mut unit = end(step, unit, settled, Some(act.verb()), error)?;
+    match act {
+        Act::Complete { output, record } => {
+            unit.output = output.clone();
+            unit.record = rules::completed_record(record.clone(), unit.record, *token);
+            save(step, &unit)?;
+        }
+        Act::Split { segments } => {
+            unit.split = true;
+            save(step, &unit)?;
+            split(step, &unit, segments)?;
+        }
+        Act::Fail { .. } | Act::Release => {}
+    }
+    Ok(Ok(Ended { status, already: false }))
+}
+
+fn split(step: &Step<'_>, stage: &Unit, segments: &[NewSegment]) -> Done<()> {
+    let open = !run(step, stage.run)?.is_some_and(|run| run.paused);
+    let mut add = step.conn.prepare_cached(sql::PIPELINE_ADD_UNIT)?;
+    let backoff = backoff_text(stage.backoff);
+    for segment in segments {
+        add.execute(rusqlite::params![
+            stage.run.0,
+            stage.pipeline,
+            stage.stage,
+            segment.name,
+            "",
+            stage.priority,
+            stage.lease_ms as i64,
+            stage.attempts_max,
+            backoff,
+            false,
+            Status::Ready.as_str(),
+            segment.input,
+            open,
+            step.now.0,
+        ])?;
+    }
+    step.ring(&wake_of_pipeline(&stage.pipeline));
+    Ok(())
+}
+
+pub(crate) fn recover(step: &Step<'_>, max: u32) -> Done<Recovered> {
+    let mut recovered = Recovered::default();
+    for unit in all(step.conn, sql::PIPELINE_EXPIRED, (step.now.0, max), row::unit)? {
+        let settled = rules::expire(&unit);
+        match settled.status {
+            Status::Error => recovered.failed += 1,
+            _ => recovered.returned += 1,
+        }
+        end(step, unit, settled, None, None)?;
+    }
+    Ok(recovered)
+}

@@ -1,0 +1,573 @@
+//! Applies operations to a store and to core at the same instant, and compares every answer.
+//!
+//! Run ids and tokens may differ; both are kept in tables that keep order, and what the store answers is translated
+//! before it is compared. Beside core a small account of its own judges the answers: one holder a unit, tokens that
+//! grow, no completion twice, no stage handed out before its prerequisites.
+
+use super::draw::{Doing, Drawn, From, Move, OWNERS, Op, STAGES, Step, Twist, definitions};
+use super::{PipelineMet, PipelineReport};
+use crate::conformance::Harness;
+use crate::conformance::tools::START;
+use crate::{Store, StoreError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::sync::Arc;
+use tenure_core::pipeline::{
+    Act, Advanced, Artifact, Beat, Claim, ClaimedUnit, Ending, Filter, History, NewRun, NewSegment, Outcome, Pipelines,
+    Reason, Record, Refusal, Run, RunAction, RunId, RunStatus, Sealed, StageInfo, Status, Unit, UnitKey,
+};
+use tenure_core::{LostReason, Time, Token};
+
+/// The step that failed, and what was wrong.
+pub(super) type Failed = (usize, String);
+
+/// Steps between two comparisons of everything that was touched.
+const COMPARE_EVERY: usize = 25;
+const NO_TOKEN: Token = Token((1 << 53) - 1);
+const NO_RUN: RunId = RunId(1 << 50);
+/// More than a walk ever writes about one run.
+const ALL: u32 = 100_000;
+
+pub(super) async fn run<H: Harness>(steps: &[Step]) -> Result<PipelineReport, Failed> {
+    let mut runner = Runner::<H>::open().await;
+    for (i, step) in steps.iter().enumerate() {
+        runner.step(step).await.map_err(|wrong| (i, wrong))?;
+        if i % COMPARE_EVERY == COMPARE_EVERY - 1 || steps.len() < 80 {
+            runner.compare_touched().await.map_err(|wrong| (i, wrong))?;
+        }
+    }
+    runner.touched.extend(0..runner.runs.len());
+    runner.compare_touched().await.map_err(|wrong| (steps.len().saturating_sub(1), wrong))?;
+    Ok(PipelineReport { steps: steps.len() as u64, met: runner.met })
+}
+
+/// A claim that the store granted.
+#[derive(Clone, Debug)]
+struct Granted {
+    key: UnitKey,
+    owner: String,
+    token: Token,
+    expires_at: Time,
+    lease_ms: u64,
+    ended: bool,
+}
+
+struct Runner<H> {
+    harness: H,
+    handles: [Arc<dyn Store>; 2],
+    core: Pipelines,
+    now: Time,
+    epoch: u16,
+    /// The store's id and core's, in the order of starting.
+    runs: Vec<(RunId, RunId)>,
+    tokens: BTreeMap<Token, Token>,
+    granted: Vec<Granted>,
+    endings: Vec<Ending>,
+    /// Units accepted as complete since an operator last moved their run.
+    completed: BTreeSet<UnitKey>,
+    touched: BTreeSet<usize>,
+    met: BTreeMap<PipelineMet, u64>,
+}
+
+fn unwell(error: StoreError) -> String {
+    format!("the store failed: {error}")
+}
+
+fn same<T: PartialEq + Debug>(what: &str, theirs: &T, ours: &T) -> Result<(), String> {
+    if theirs == ours {
+        return Ok(());
+    }
+    let (theirs, ours) = (format!("{theirs:#?}"), format!("{ours:#?}"));
+    let (theirs, ours): (Vec<&str>, Vec<&str>) = (theirs.lines().collect(), ours.lines().collect());
+    let head = theirs.iter().zip(&ours).take_while(|(a, b)| a == b).count().saturating_sub(3);
+    let shown =
+        |lines: &[&str]| lines.iter().skip(head).take(30).map(|line| format!("\n    {line}")).collect::<String>();
+    Err(format!("{what} differs\n  store{}\n  core{}", shown(&theirs), shown(&ours)))
+}
+
+impl<H: Harness> Runner<H> {
+    async fn open() -> Runner<H> {
+        let harness = H::open(START).await;
+        let handles = [harness.store(), harness.another().await];
+        let epoch = handles[0].epoch().await.expect("epoch");
+        let mut core = Pipelines::new();
+        core.set_epoch(epoch);
+        Runner {
+            harness,
+            handles,
+            core,
+            now: START,
+            epoch,
+            runs: Vec::new(),
+            tokens: BTreeMap::new(),
+            granted: Vec::new(),
+            endings: Vec::new(),
+            completed: BTreeSet::new(),
+            touched: BTreeSet::new(),
+            met: BTreeMap::new(),
+        }
+    }
+
+    fn meet(&mut self, met: PipelineMet) {
+        *self.met.entry(met).or_default() += 1;
+    }
+
+    async fn step(&mut self, step: &Step) -> Result<(), String> {
+        let store = self.handles[usize::from(step.second_handle)].clone();
+        match &step.op {
+            Op::Apply(which) => self.apply(&*store, *which).await,
+            Op::Start { definition, version } => self.start(&*store, *definition, *version).await,
+            Op::Claim { pipeline, stages, owner, max, lease_ms } => {
+                let claim = Claim {
+                    pipeline: ["p", "q"][*pipeline].to_owned(),
+                    stages: stages.iter().map(|stage| STAGES[*stage].to_owned()).collect(),
+                    owner: OWNERS[*owner].to_owned(),
+                    max: *max,
+                    lease_ms: *lease_ms,
+                };
+                self.claim(&*store, claim).await
+            }
+            Op::Beat { from, progress, record } => self.beat(&*store, *from, *progress, *record).await,
+            Op::Finish { from, act } => {
+                let Some(grip) = self.presented(*from) else { return Ok(()) };
+                let act = self.act(*act, grip.token);
+                let ending = Ending { unit: grip.key, owner: grip.owner, token: grip.token, act };
+                self.endings.push(ending.clone());
+                self.finish(&*store, ending).await
+            }
+            Op::Again(nth) => match nth_recent(&self.endings, *nth).cloned() {
+                Some(ending) => self.finish(&*store, ending).await,
+                None => Ok(()),
+            },
+            Op::Advance { max } => self.advance(&*store, *max).await,
+            Op::Recover { max } => self.recover(&*store, *max).await,
+            Op::Operate { run, action } => self.operate(&*store, *run, *action).await,
+            Op::Clock(by) => {
+                self.now = self.moved(*by);
+                self.harness.set_clock(self.now).await;
+                Ok(())
+            }
+            Op::NewEpoch => {
+                let raised = store.new_epoch().await.map_err(unwell)?;
+                self.core.set_epoch(raised);
+                self.meet(PipelineMet::EpochRaised);
+                let before = std::mem::replace(&mut self.epoch, raised);
+                same("new_epoch", &raised, &(before + 1))
+            }
+            Op::Prune => {
+                let (theirs, ours) = (store.prune_runs(1_000).await.map_err(unwell)?, self.core.prune(1_000, self.now));
+                if ours > 0 {
+                    self.meet(PipelineMet::Pruned);
+                }
+                self.touched.extend(0..self.runs.len());
+                same("prune", &theirs, &ours)
+            }
+            Op::List { pipeline, status, before, limit } => {
+                let filter = Filter {
+                    pipeline: pipeline.map(|of| ["p", "q"][of].to_owned()),
+                    status: status.map(|of| RunStatus::ALL[of]),
+                };
+                let before = before.and_then(|nth| nth_recent(&self.runs, nth).copied());
+                let theirs = store.runs(filter.clone(), before.map(|ids| ids.0), *limit).await.map_err(unwell)?;
+                let ours = self.core.runs(&filter, before.map(|ids| ids.1), *limit as usize);
+                let items: Vec<Run> = theirs.items.into_iter().map(|run| self.run_to_core(run)).collect();
+                same("runs", &(items, theirs.more), &(ours.items, ours.more))
+            }
+        }
+    }
+
+    async fn apply(&mut self, store: &dyn Store, which: usize) -> Result<(), String> {
+        let definition = definitions()[which].clone();
+        let theirs = store.apply_pipeline(definition.clone()).await.map_err(unwell)?;
+        let ours = self.core.apply(definition, self.now);
+        if ours.is_err() {
+            self.meet(PipelineMet::VersionTaken);
+        }
+        same("apply", &theirs, &ours)?;
+        let theirs = store.pipelines(None, 10).await.map_err(unwell)?;
+        same("pipelines", &theirs, &self.core.pipelines(None, 10))
+    }
+
+    async fn start(&mut self, store: &dyn Store, which: usize, version: bool) -> Result<(), String> {
+        let definition = &definitions()[which];
+        let input = format!("[{}]", self.runs.len());
+        let new =
+            NewRun { version: version.then_some(definition.version), ..NewRun::new(definition.name.clone(), input) };
+        let theirs = store.start_run(new.clone()).await.map_err(unwell)?;
+        let ours = self.core.start(&new, self.now);
+        match (theirs, ours) {
+            (Some(theirs), Some(ours)) => {
+                if self.runs.last().is_some_and(|last| last.0 >= theirs) {
+                    return Err(format!("X: run {theirs} after {:?}", self.runs.last()));
+                }
+                self.touched.insert(self.runs.len());
+                self.runs.push((theirs, ours));
+                Ok(())
+            }
+            (theirs, ours) => same("start", &theirs.is_some(), &ours.is_some()),
+        }
+    }
+
+    async fn claim(&mut self, store: &dyn Store, claim: Claim) -> Result<(), String> {
+        // Recovery may move others too.
+        self.touch_open();
+        let before = self.core_running();
+        let theirs = store.claim_units(claim.clone()).await.map_err(unwell)?;
+        let ours = self.core.claim(&claim, self.now);
+        let (Some(theirs), Some(ours)) = (&theirs, &ours) else {
+            self.meet(PipelineMet::AbsentClaimed);
+            return same("claim of what is not on record", &theirs.is_some(), &ours.is_some());
+        };
+        if self.core_running() < before + ours.units.len() {
+            self.meet(PipelineMet::RecoveredByClaim);
+        }
+        same("units claimed", &theirs.units.len(), &ours.units.len())?;
+        for (theirs, ours) in theirs.units.iter().zip(&ours.units) {
+            let last = self.tokens.last_key_value().map(|(store, _)| *store);
+            if last.is_some_and(|last| last >= theirs.token) {
+                return Err(format!("L2: token {} after {last:?}", theirs.token));
+            }
+            self.tokens.insert(theirs.token, ours.token);
+            self.account_for(theirs, &claim)?;
+            let translated = ClaimedUnit {
+                run: self.run_id_to_core(theirs.run),
+                token: ours.token,
+                record: theirs.record.clone().map(|record| self.record_to_core(record)),
+                ..theirs.clone()
+            };
+            same("a claimed unit", &translated, ours)?;
+        }
+        Ok(())
+    }
+
+    /// Judges a claim apart from core.
+    fn account_for(&mut self, unit: &ClaimedUnit, claim: &Claim) -> Result<(), String> {
+        let key = UnitKey { run: unit.run, stage: unit.stage.clone(), segment: unit.segment.clone() };
+        let live = |held: &&Granted| held.key == key && !held.ended && held.expires_at > self.now;
+        if let Some(holder) = self.granted.iter().find(live) {
+            return Err(format!("I1: {key} was handed out while {holder:?} holds it"));
+        }
+        let version = definitions().into_iter().find(|of| of.name == unit.pipeline && of.version == unit.version);
+        let needs = version.as_ref().and_then(|of| of.find(&unit.stage)).map(|of| of.needs.clone()).unwrap_or_default();
+        for need in needs {
+            if !self.completed.contains(&UnitKey::stage(unit.run, &need)) {
+                return Err(format!("I13: {key} was handed out before {need} was DONE"));
+            }
+        }
+        if unit.join {
+            self.meet(PipelineMet::JoinClaimed);
+        }
+        if unit.record.is_some() {
+            self.meet(PipelineMet::RecordHandedOn);
+        }
+        let owner = claim.owner.clone();
+        let (token, expires_at, lease_ms) = (unit.token, unit.lease_expires_at, unit.lease_ms);
+        self.granted.push(Granted { key, owner, token, expires_at, lease_ms, ended: false });
+        Ok(())
+    }
+
+    async fn beat(&mut self, store: &dyn Store, from: From, progress: bool, record: Option<u8>) -> Result<(), String> {
+        let Some(grip) = self.presented(from) else { return Ok(()) };
+        let beat = Beat {
+            unit: grip.key.clone(),
+            owner: grip.owner.clone(),
+            token: grip.token,
+            progress: progress.then(|| "7".to_owned()),
+            record: record.map(|n| drawn_record(n, grip.token)),
+        };
+        let theirs = store.beat_units(vec![beat.clone()]).await.map_err(unwell)?.remove(0);
+        let mut mine = beat.clone();
+        self.key_to_core(&mut mine.unit);
+        mine.token = self.token_to_core(beat.token);
+        let ours = self.core.heartbeat(&mine, self.now);
+        match ours {
+            Err(LostReason::Cancelled) => self.meet(PipelineMet::CancelledTold),
+            Err(_) => self.meet(PipelineMet::BeatRefused),
+            Ok(_) => {
+                let until = self.now;
+                let held = self.granted.iter_mut().find(|held| held.token == beat.token);
+                held.into_iter().for_each(|held| held.expires_at = held.expires_at.max(until.plus_ms(held.lease_ms)));
+            }
+        }
+        self.touch(beat.unit.run);
+        same("heartbeat", &theirs, &ours)
+    }
+
+    async fn finish(&mut self, store: &dyn Store, ending: Ending) -> Result<(), String> {
+        let theirs = store.finish_unit(ending.clone()).await.map_err(unwell)?;
+        let mut mine = ending.clone();
+        self.key_to_core(&mut mine.unit);
+        mine.token = self.token_to_core(ending.token);
+        let ours = self.core.finish(&mine, self.now);
+        self.touch(ending.unit.run);
+        same(&format!("{} of {}", ending.act.verb(), ending.unit), &theirs, &ours)?;
+        match theirs {
+            Err(Refusal::Lost(LostReason::Expired | LostReason::Superseded)) => {
+                self.meet(PipelineMet::StaleFinishRefused);
+            }
+            Err(Refusal::Lost(LostReason::Finished)) => self.meet(PipelineMet::OtherVerbRefused),
+            Err(Refusal::Lost(LostReason::Cancelled)) => self.meet(PipelineMet::CancelledTold),
+            Err(Refusal::Lost(LostReason::Unknown)) => {}
+            Err(Refusal::NotSegmented | Refusal::AlreadySplit) => self.meet(PipelineMet::SplitRefused),
+            Ok(ended) if ended.already => self.meet(PipelineMet::Already),
+            Ok(ended) => {
+                let now = self.now;
+                let held = self.granted.iter_mut().find(|held| held.token == ending.token && !held.ended);
+                let held = held.filter(|held| held.owner == ending.owner && held.key == ending.unit);
+                let Some(held) = held.filter(|held| held.expires_at > now) else {
+                    return Err(format!("I3: {ending:?} was accepted without a lease"));
+                };
+                held.ended = true;
+                if ended.status == Status::Done && !self.completed.insert(ending.unit.clone()) {
+                    return Err(format!("I5: {} was completed twice", ending.unit));
+                }
+                if let Act::Split { .. } = ending.act {
+                    self.meet(PipelineMet::Split);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn advance(&mut self, store: &dyn Store, max: u32) -> Result<(), String> {
+        let hintless = |advanced: Advanced| Advanced { again_in_ms: None, ..advanced };
+        let theirs = store.advance_runs(max).await.map_err(unwell)?;
+        self.touch_open();
+        let before = self.settled();
+        let ours = self.core.advance(max as usize, self.now);
+        if ours.retried > 0 {
+            self.meet(PipelineMet::RetryReleased);
+        }
+        let after = self.settled();
+        if after.0 > before.0 {
+            self.meet(PipelineMet::RunDone);
+        }
+        if after.1 > before.1 {
+            self.meet(PipelineMet::RunError);
+        }
+        same("advance", &hintless(theirs), &hintless(ours))
+    }
+
+    async fn recover(&mut self, store: &dyn Store, max: u32) -> Result<(), String> {
+        let theirs = store.recover_units(max).await.map_err(unwell)?;
+        self.touch_open();
+        let ours = self.core.recover(max as usize, self.now);
+        if ours.returned > 0 {
+            self.meet(PipelineMet::RecoveredBySweep);
+        }
+        same("recover", &theirs, &ours)
+    }
+
+    async fn operate(&mut self, store: &dyn Store, nth: usize, doing: Doing) -> Result<(), String> {
+        let (theirs_id, ours_id) = nth_recent(&self.runs, nth).copied().unwrap_or((NO_RUN, NO_RUN));
+        let unit = |stage: usize, segment: Option<usize>| (STAGES[stage].to_owned(), segment.map(|n| format!("s{n}")));
+        let (action, met) = match doing {
+            Doing::Cancel => (RunAction::Cancel { reason: Some("why not".to_owned()) }, PipelineMet::Cancelled),
+            Doing::Retry => (RunAction::Retry, PipelineMet::Retried),
+            Doing::RetryFrom(stage) => {
+                (RunAction::RetryFrom { stage: STAGES[stage].to_owned() }, PipelineMet::RetriedFrom)
+            }
+            Doing::Repair { stage, segment, also } => {
+                let also = also.map(|stage| unit(stage, None));
+                let units = [unit(stage, segment)].into_iter().chain(also).collect();
+                (RunAction::Repair { units }, PipelineMet::Repaired)
+            }
+            Doing::Pause => (RunAction::Pause, PipelineMet::Paused),
+            Doing::Resume => (RunAction::Resume, PipelineMet::Paused),
+        };
+        let theirs = store.operate_run(theirs_id, action.clone()).await.map_err(unwell)?;
+        let ours = self.core.operate(ours_id, &action, self.now);
+        self.meet(if ours.is_ok() { met } else { PipelineMet::ActionRefused });
+        if ours.is_ok() {
+            let stages = self.core.stages(ours_id);
+            self.completed.retain(|key| {
+                let stage = stages.iter().find(|of| of.unit.stage == key.stage);
+                key.run != theirs_id
+                    || match &key.segment {
+                        None => stage.is_some_and(|of| of.unit.status == Status::Done),
+                        Some(segment) => {
+                            let segments = self.core.segments(ours_id, &key.stage, None, 1_000).items;
+                            let of = segments.iter().find(|of| of.segment.as_ref() == Some(segment));
+                            of.is_some_and(|of| of.status == Status::Done)
+                        }
+                    }
+            });
+            if let RunAction::Cancel { .. } = action {
+                self.granted.iter_mut().filter(|held| held.key.run == theirs_id).for_each(|held| held.ended = true);
+            }
+        }
+        self.touch(theirs_id);
+        same(&format!("{action:?}"), &theirs, &ours)
+    }
+
+    fn moved(&self, by: Move) -> Time {
+        match by {
+            Move::Micros(micros) => Time(self.now.0 + micros),
+            Move::Week => self.now.plus_ms(tenure_core::pipeline::RETENTION_MS),
+            Move::ToDeadline(nth, off) => {
+                let at = nth_recent(&self.granted, nth).map_or(self.now, |held| held.expires_at);
+                Time((at.0 + off).max(self.now.0))
+            }
+        }
+    }
+
+    /// The claim a write presents, twisted.
+    fn presented(&self, from: From) -> Option<Granted> {
+        let held: Vec<&Granted> = self.granted.iter().filter(|held| !from.held || !held.ended).collect();
+        let mut grip = (*nth_recent(&held, from.nth)?).clone();
+        match from.twist {
+            Twist::None => {}
+            Twist::Owner(owner) => grip.owner = OWNERS[owner].to_owned(),
+            Twist::MadeUpToken => grip.token = NO_TOKEN,
+            Twist::TokenOf(nth) => grip.token = nth_recent(&self.granted, nth)?.token,
+            Twist::NoSuchRun => grip.key.run = NO_RUN,
+        }
+        Some(grip)
+    }
+
+    fn act(&self, drawn: Drawn, token: Token) -> Act {
+        match drawn {
+            Drawn::Complete { output, record } => Act::Complete {
+                output: (output > 20).then(|| output.to_string()),
+                record: record.map(|n| drawn_record(n, token)),
+            },
+            Drawn::Fail(retry) => Act::Fail { error: "it broke".to_owned(), retry },
+            Drawn::Release => Act::Release,
+            Drawn::Split(count) => {
+                let segment = |n: usize| NewSegment { name: format!("s{n}"), input: (n > 0).then(|| n.to_string()) };
+                Act::Split { segments: (0..count).map(segment).collect() }
+            }
+        }
+    }
+
+    fn touch(&mut self, store: RunId) {
+        let found = self.runs.iter().position(|(theirs, _)| *theirs == store);
+        self.touched.extend(found);
+    }
+
+    /// Every run that can still move by itself.
+    fn touch_open(&mut self) {
+        let open = |id: RunId| self.core.run(id).is_some_and(|run| !run.status.terminal());
+        let open: Vec<usize> = (0..self.runs.len()).filter(|index| open(self.runs[*index].1)).collect();
+        self.touched.extend(open);
+    }
+
+    fn core_running(&self) -> usize {
+        let stages = self.runs.iter().flat_map(|(_, ours)| self.core.stages(*ours));
+        stages.map(|of| usize::from(of.unit.status == Status::Running) + of.segments.running as usize).sum()
+    }
+
+    fn settled(&self) -> (usize, usize) {
+        let status = |of: RunStatus| {
+            self.runs.iter().filter(|(_, ours)| self.core.run(*ours).is_some_and(|run| run.status == of)).count()
+        };
+        (status(RunStatus::Done), status(RunStatus::Error))
+    }
+
+    /// Every run that may have changed: the run, its stages, its segments, its past.
+    async fn compare_touched(&mut self) -> Result<(), String> {
+        let store = self.handles[0].clone();
+        for index in std::mem::take(&mut self.touched) {
+            let (theirs_id, ours_id) = self.runs[index];
+            let theirs = store.run(theirs_id).await.map_err(unwell)?;
+            let ours = self.core.run(ours_id).map(|run| (run, plain(self.core.stages(ours_id))));
+            let theirs = theirs.map(|(run, stages)| {
+                let stages =
+                    stages.into_iter().map(|of| StageInfo { unit: self.unit_to_core(of.unit), ..of }).collect();
+                (self.run_to_core(run), plain(stages))
+            });
+            same(&format!("run #{index}"), &theirs, &ours)?;
+            let stages = ours.iter().flat_map(|(_, stages)| stages);
+            for stage in stages.filter(|of| of.segments.all > 0).map(|of| &of.unit.stage) {
+                let theirs = store.segments(theirs_id, stage, None, 1_000).await.map_err(unwell)?.items;
+                let theirs: Vec<Unit> = theirs.into_iter().map(|unit| bare(self.unit_to_core(unit))).collect();
+                let ours = self.core.segments(ours_id, stage, None, 1_000).items;
+                let ours: Vec<Unit> = ours.into_iter().map(bare).collect();
+                same(&format!("segments of {stage} of run #{index}"), &theirs, &ours)?;
+            }
+            let ours = self.core.history(ours_id, ALL as usize);
+            self.notice(&ours);
+            let theirs = store.run_history(theirs_id, ALL).await.map_err(unwell)?;
+            let theirs = self.history_to_core(theirs);
+            same(&format!("past of run #{index}"), &theirs, &ours)?;
+        }
+        Ok(())
+    }
+
+    fn notice(&mut self, history: &History) {
+        let crash = |event: &tenure_core::pipeline::Event| event.reason == Some(Reason::CrashLimit);
+        if history.events.iter().any(crash) {
+            self.meet(PipelineMet::CrashLimit);
+        }
+        if history.events.iter().any(|event| event.reason == Some(Reason::SegmentFailed)) {
+            self.meet(PipelineMet::SegmentFailed);
+        }
+        debug_assert!(
+            history.attempts.iter().all(|attempt| attempt.outcome != Outcome::Cancelled || attempt.verb.is_none())
+        );
+    }
+
+    fn run_id_to_core(&self, store: RunId) -> RunId {
+        self.runs.iter().find(|(theirs, _)| *theirs == store).map_or(store, |(_, ours)| *ours)
+    }
+
+    fn token_to_core(&self, store: Token) -> Token {
+        self.tokens.get(&store).copied().unwrap_or(store)
+    }
+
+    fn key_to_core(&self, key: &mut UnitKey) {
+        key.run = self.run_id_to_core(key.run);
+    }
+
+    fn record_to_core(&self, record: Record) -> Record {
+        Record { token: self.token_to_core(record.token), ..record }
+    }
+
+    fn run_to_core(&self, run: Run) -> Run {
+        Run { id: self.run_id_to_core(run.id), ..run }
+    }
+
+    fn unit_to_core(&self, mut unit: Unit) -> Unit {
+        unit.run = self.run_id_to_core(unit.run);
+        unit.token = unit.token.map(|token| self.token_to_core(token));
+        unit.record = unit.record.map(|record| self.record_to_core(record));
+        if let Some(lease) = &mut unit.lease {
+            lease.token = self.token_to_core(lease.token);
+        }
+        unit
+    }
+
+    fn history_to_core(&self, mut history: History) -> History {
+        for attempt in &mut history.attempts {
+            attempt.run = self.run_id_to_core(attempt.run);
+            attempt.token = self.token_to_core(attempt.token);
+        }
+        for event in &mut history.events {
+            event.run = self.run_id_to_core(event.run);
+            event.token = event.token.map(|token| self.token_to_core(token));
+        }
+        history
+    }
+}
+
+/// Numbers of units mean nothing beyond their order, which the lists keep.
+fn bare(unit: Unit) -> Unit {
+    Unit { id: 0, granted_ms: if unit.lease.is_some() { unit.granted_ms } else { 0 }, ..unit }
+}
+
+fn plain(stages: Vec<StageInfo>) -> Vec<StageInfo> {
+    stages.into_iter().map(|of| StageInfo { unit: bare(of.unit), ..of }).collect()
+}
+
+fn drawn_record(n: u8, token: Token) -> Record {
+    let artifact = |n: u8| Artifact { path: format!("1/a/v1/{n}"), size: n.into(), blake3: format!("{n:064x}") };
+    let sealed = n
+        .is_multiple_of(2)
+        .then(|| Sealed { input: format!("{n:064x}"), output: n.is_multiple_of(4).then(|| n.to_string()) });
+    Record { token, artifacts: (0..n % 3).map(artifact).collect(), sealed }
+}
+
+fn nth_recent<T>(items: &[T], nth: usize) -> Option<&T> {
+    let len = items.len();
+    (len > 0).then(|| &items[len - 1 - nth % len])
+}
