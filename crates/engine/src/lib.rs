@@ -30,6 +30,7 @@ mod connect;
 mod doctor;
 pub mod domain;
 mod error;
+mod heart;
 mod job;
 mod operate;
 pub mod pipeline;
@@ -109,7 +110,7 @@ impl Tenure {
 
     /// How to open the same store apart from this handle, so that whoever takes all connections of this one does not
     /// hold up a heartbeat (A10). A store that the caller opened is shared.
-    fn apart(&self) -> worker::Opening {
+    fn apart(&self) -> heart::Opening {
         let (store, url) = (self.store.clone(), self.url.clone());
         Box::new(move || Box::pin(async move { connect::apart(store, url.as_deref()).await }))
     }

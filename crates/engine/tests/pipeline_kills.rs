@@ -189,8 +189,8 @@ async fn survives(test: &'static str, url: &str) {
 /// Every unit accepted once, none skipped, no stage before its prerequisites, every artifact valid.
 async fn check(tenure: &Tenure, run: RunId, folder: &str) -> usize {
     let (found, stages) = tenure.run(run).await.unwrap().unwrap();
-    assert_eq!(found.status, RunStatus::Done, "run {run}");
     let events = tenure.run_timeline(run).await.unwrap().unwrap();
+    assert_eq!(found.status, RunStatus::Done, "run {run}: {events:#?}");
     let mut done: BTreeMap<UnitKey, tenure::Time> = BTreeMap::new();
     for event in events.iter().filter(|event| event.what.as_str() == "completed") {
         let stage = event.stage.clone().unwrap();

@@ -154,3 +154,36 @@ async fn s5_a_worker_goes_on_where_a_dead_one_stopped() {
     redone.sort();
     assert_eq!(redone, ["c1", "c2", "c3"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn v5_a_shutdown_finishes_what_is_at_work_and_gives_the_sync_back() {
+    let tenure = memory();
+    let sync = planned(&tenure, 50).await;
+    let (begun, begins) = tokio::sync::oneshot::channel();
+    let (begun, go_on) = (Arc::new(Mutex::new(Some(begun))), Arc::new(tokio::sync::Notify::new()));
+    let waiting = go_on.clone();
+    let handler = move |_: ClaimedChunk| {
+        let (begun, go_on) = (begun.lock().unwrap().take(), waiting.clone());
+        async move {
+            if let Some(begun) = begun {
+                begun.send(()).unwrap();
+            }
+            go_on.notified().await;
+            Ok::<u64, String>(1)
+        }
+    };
+    let shutdown = async move {
+        begins.await.unwrap();
+        // Only now may the chunk at work be finished: after the shutdown was asked for.
+        tokio::spawn(async move {
+            tokio::task::yield_now().await;
+            go_on.notify_one();
+        });
+    };
+    let info = tenure.sync_worker(sync, "one").run_until(handler, shutdown).await.unwrap();
+    assert_eq!((info.sync.state, info.progress.completed), (State::Available, 1), "{info:?}");
+    // Nobody has to wait for a lease to run out.
+    let claimed = tenure.claim_sync(tenure::sync::SyncClaim::new("two")).await.unwrap();
+    assert_eq!(claimed.map(|claimed| claimed.id), Some(sync));
+    assert_eq!((info.progress.running, info.progress.left()), (0, 49));
+}

@@ -1,5 +1,6 @@
 //! Units: the stages of a run, and the segments of those that were split.
 
+use super::UnitKey;
 use super::graph::Definition;
 use crate::lease::{Pulse, Token};
 use crate::queue::{Lease, words};
@@ -317,6 +318,14 @@ pub struct ClaimedUnit {
     pub lease_ms: u64,
     /// What an earlier holder recorded of its outputs.
     pub record: Option<Record>,
+}
+
+impl ClaimedUnit {
+    /// What names it.
+    #[must_use]
+    pub fn key(&self) -> UnitKey {
+        UnitKey { run: self.run, stage: self.stage.clone(), segment: self.segment.clone() }
+    }
 }
 
 /// How many segments of a stage stand where.

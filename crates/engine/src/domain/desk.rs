@@ -80,6 +80,24 @@ pub enum Happened {
     },
 }
 
+impl Happened {
+    /// The domain in which it happened.
+    #[must_use]
+    pub fn domain(&self) -> &Arc<str> {
+        match self {
+            Happened::Offered { domain, .. }
+            | Happened::Asked { domain, .. }
+            | Happened::Worked { domain, .. }
+            | Happened::Advanced { domain, .. }
+            | Happened::Failed { domain, .. }
+            | Happened::Looked { domain, .. }
+            | Happened::Rested { domain, .. }
+            | Happened::Due { domain }
+            | Happened::Lost { domain } => domain,
+        }
+    }
+}
+
 /// What to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -190,10 +208,10 @@ impl Desk {
         !self.all.values().any(busy)
     }
 
-    /// What is held, for heartbeats.
+    /// The token of what is held in a domain.
     #[must_use]
-    pub fn held(&self) -> Vec<(Arc<str>, Token)> {
-        self.all.iter().filter_map(|(name, one)| Some((name.clone(), one.held?.token))).collect()
+    pub fn held(&self, domain: &str) -> Option<Token> {
+        Some(self.all.get(domain)?.held?.token)
     }
 
     /// Takes note of what happened, and says what to do about it.
@@ -492,7 +510,7 @@ mod tests {
         assert_eq!(desk.step(offered(2)), [], "a call is under way");
         assert_eq!(desk.step(asked(1, ACQUIRED)), [Action::Work(a(), 1, T1), Action::Ask(a(), 2)]);
         assert_eq!(desk.step(asked(2, WAITS)), [], "it waits behind our own");
-        assert_eq!(desk.held(), [(a(), T1)]);
+        assert_eq!(desk.held(&a()), Some(T1));
     }
 
     #[test]

@@ -3,28 +3,28 @@
 //! Always true:
 //! - one handler at a time for each domain, in the order of the store's backlog;
 //! - calls of many domains that are due at once are one call to the store;
-//! - with a lease set, what is held is renewed every third of it, also between tries; a handler whose lease is refused,
-//!   or could not be renewed in time, is stopped.
+//! - with a lease set, the heart renews what is held, also between tries, whatever the handlers do with the runtime and
+//!   its connections (A9, A10); a handler whose lease is refused, or could not be renewed in time, is stopped.
 
 use super::desk::{Action, Desk, Happened};
 use super::source::Source;
 use super::{Acquire, Advance, Held};
+use crate::clock::Moment;
+use crate::heart::{Heart, Kept, Leases, Span};
 use crate::{Error, Result, Tenure};
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::domain::{Acquired, Advanced, Answer, Failed};
+use tenure_core::domain::{Acquired, Advanced, Answer, Failed, Refused};
 use tenure_core::retry::Backoff;
-use tenure_core::{Token, bounds};
+use tenure_core::{LostReason, Token, bounds};
+use tenure_store::{Fenced, Store, StoreError};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
-use tokio::time::Instant;
 
 /// Events that one turn takes note of before it acts.
 const TURN_MAX: usize = 1_024;
-/// A handler is stopped when this share of its lease has passed without a renewal.
-const TRUSTED: f64 = 0.9;
 
 /// One offset to work on.
 #[derive(Clone, Debug)]
@@ -130,20 +130,24 @@ impl DomainWorker {
         self.check()?;
         let look_every_ms = u64::try_from(self.look_every.as_millis()).unwrap_or(u64::MAX).max(1);
         let (tell, mut ear) = unbounded_channel();
+        let heart = match self.lease_ms {
+            // Whoever holds under a lease is told by its token; a holder's name is no part of it.
+            Some(_) => Some(Arc::new(Heart::start(String::new(), self.tenure.apart(), None).await?)),
+            None => None,
+        };
         let mut driver = Driver {
             desk: Desk::new(self.backoff, look_every_ms),
             worker: Arc::new(self),
             tell,
             handlers: HashMap::new(),
-            trusted_until: HashMap::new(),
+            heart,
+            asked_at: HashMap::new(),
+            kept: HashMap::new(),
             drained: Drained::default(),
         };
         let handler = Arc::new(handler);
         let (mut ended, mut stopping) = (false, false);
         tokio::pin!(shutdown);
-        let beat_every = driver.worker.lease_ms.map_or(Duration::from_secs(3_600), |ms| Duration::from_millis(ms / 3));
-        let mut beat = tokio::time::interval(beat_every.max(Duration::from_millis(10)));
-        beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let room = !ended && driver.desk.has_room(driver.worker.concurrency);
             let heard = tokio::select! {
@@ -153,7 +157,6 @@ impl DomainWorker {
                     driver.desk.stop();
                     Vec::new()
                 }
-                _ = beat.tick(), if driver.worker.lease_ms.is_some() => driver.beat(),
                 turn = turn(&mut ear) => turn,
                 offered = source.next(), if room => match offered {
                     Some((domain, offset)) => match bounds::key("domain", &domain) {
@@ -186,9 +189,46 @@ enum Heard {
     /// Something for the desk.
     Happened(Happened),
     /// The same, for a call that was sent at this instant and may have granted a lease.
-    Granted(Happened, Instant),
-    /// These leases were renewed, by a heartbeat sent at this instant.
-    Kept(Vec<Arc<str>>, Instant),
+    Granted(Happened, Moment),
+    /// The lease on this domain under this token is lost, or could not be renewed in time.
+    Over(Arc<str>, Token),
+}
+
+/// The leases of a worker, as the heart keeps them.
+struct OfDomains;
+
+impl Leases for OfDomains {
+    type Key = (Arc<str>, Token);
+    type Part = ();
+
+    async fn beat(
+        store: Arc<dyn Store>,
+        _: String,
+        keys: Vec<(Arc<str>, Token)>,
+    ) -> std::result::Result<Vec<Fenced<Vec<()>>>, StoreError> {
+        let beats = keys.into_iter().map(|(domain, token)| Held { domain, token }).collect();
+        let lost = |refused| match refused {
+            Refused::LeaseLost(reason) => reason,
+            Refused::TokenMismatch => LostReason::Superseded,
+            Refused::LeaseNotFound | Refused::BacklogOrdering { .. } => LostReason::Finished,
+        };
+        let answers = store.domain_heartbeat(beats).await?;
+        Ok(answers.into_iter().map(|answer| answer.map(|_| Vec::new()).map_err(lost)).collect())
+    }
+}
+
+/// A lease that is kept, and who waits for its loss.
+struct Keeping {
+    token: Token,
+    /// Ends the keeping when it is dropped.
+    _kept: Kept<OfDomains>,
+    watch: AbortHandle,
+}
+
+impl Drop for Keeping {
+    fn drop(&mut self) {
+        self.watch.abort();
+    }
 }
 
 async fn turn(heard: &mut UnboundedReceiver<Heard>) -> Vec<Heard> {
@@ -203,8 +243,11 @@ struct Driver {
     /// Bounded by the desk: of each domain one call and one handler are under way.
     tell: UnboundedSender<Heard>,
     handlers: HashMap<Arc<str>, AbortHandle>,
-    /// Until when what is held is surely held, by our own clock, from before the store was asked (L5).
-    trusted_until: HashMap<Arc<str>, Instant>,
+    /// Keeps the leases, if there are any.
+    heart: Option<Arc<Heart<OfDomains>>>,
+    /// When what was granted was asked for, by our own clock, from before the store was asked (L5).
+    asked_at: HashMap<Arc<str>, Moment>,
+    kept: HashMap<Arc<str>, Keeping>,
     drained: Drained,
 }
 
@@ -219,17 +262,25 @@ impl Driver {
         for heard in heard {
             let happened = match heard {
                 Heard::Happened(happened) => happened,
-                Heard::Granted(happened, sent_at) => {
-                    granted(&happened).into_iter().for_each(|domain| self.trust(domain, sent_at));
+                Heard::Granted(happened, asked_at) => {
+                    if let Some(domain) = granted(&happened).filter(|_| self.heart.is_some()) {
+                        self.asked_at.insert(domain.clone(), asked_at);
+                    }
                     happened
                 }
-                Heard::Kept(domains, sent_at) => {
-                    domains.iter().for_each(|domain| self.trust(domain, sent_at));
-                    continue;
+                Heard::Over(domain, token) => {
+                    if self.desk.held(&domain) != Some(token) {
+                        continue;
+                    }
+                    Happened::Lost { domain }
                 }
             };
             self.count(&happened);
+            let domain = self.heart.is_some().then(|| happened.domain().clone());
             actions.extend(self.desk.step(happened));
+            if let Some(domain) = domain {
+                self.keep(domain);
+            }
         }
         let (mut asks, mut advances, mut succeeds, mut fails) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for action in actions {
@@ -297,40 +348,27 @@ impl Driver {
         });
     }
 
-    fn trust(&mut self, domain: &Arc<str>, since: Instant) {
-        if let Some(lease_ms) = self.worker.lease_ms {
-            let trusted = Duration::from_millis(lease_ms).mul_f64(TRUSTED);
-            self.trusted_until.insert(domain.clone(), since + trusted);
+    /// Has the heart keep what is held in a domain now, and nothing else of it.
+    fn keep(&mut self, domain: Arc<str>) {
+        let (Some(heart), Some(lease_ms)) = (&self.heart, self.worker.lease_ms) else { return };
+        let Some(token) = self.desk.held(&domain) else {
+            self.kept.remove(&domain);
+            self.asked_at.remove(&domain);
+            return;
+        };
+        if self.kept.get(&domain).is_some_and(|keeping| keeping.token == token) {
+            return;
         }
-    }
-
-    /// Renews what is held; and gives up what could not be renewed for too long.
-    fn beat(&mut self) -> Vec<Heard> {
-        let now = Instant::now();
-        let held = self.desk.held();
-        self.trusted_until.retain(|domain, _| held.iter().any(|(held, _)| held == domain));
-        let overdue = |(domain, _): &(Arc<str>, Token)| self.trusted_until.get(domain).is_some_and(|at| *at <= now);
-        let (lost, beats): (Vec<_>, Vec<_>) = held.into_iter().partition(overdue);
-        if !beats.is_empty() {
-            let (tenure, tell) = (self.worker.tenure.clone(), self.tell.clone());
-            tokio::spawn(async move {
-                let writes = beats.iter().map(|(domain, token)| Held { domain: domain.clone(), token: *token });
-                match tenure.domain_heartbeat_all(writes.collect()).await {
-                    Ok(answers) => {
-                        let mut kept = Vec::new();
-                        for ((domain, _), answer) in beats.into_iter().zip(answers) {
-                            match answer {
-                                Ok(_) => kept.push(domain),
-                                Err(_) => drop(tell.send(Heard::Happened(Happened::Lost { domain }))),
-                            }
-                        }
-                        let _ = tell.send(Heard::Kept(kept, now));
-                    }
-                    Err(error) => tracing::warn!(%error, "leases of domains could not be renewed"),
-                }
-            });
-        }
-        lost.into_iter().map(|(domain, _)| Heard::Happened(Happened::Lost { domain })).collect()
+        let span = Span::of(Duration::from_millis(lease_ms));
+        // A lease that was already ours has run for some time: it is renewed at once.
+        let asked_at = self.asked_at.remove(&domain).unwrap_or_else(|| span.due(Moment::now()));
+        let kept = heart.keep((domain.clone(), token), span, asked_at);
+        let (hold, tell, of) = (kept.hold.clone(), self.tell.clone(), domain.clone());
+        let watch = tokio::spawn(async move {
+            hold.over().await;
+            let _ = tell.send(Heard::Over(of, token));
+        });
+        self.kept.insert(domain, Keeping { token, _kept: kept, watch: watch.abort_handle() });
     }
 
     fn look(&self, domain: Arc<str>) {
@@ -360,7 +398,7 @@ impl Driver {
         if asks.is_empty() {
             return;
         }
-        let sent_at = Instant::now();
+        let asked_at = Moment::now();
         let (worker, tell) = (self.worker.clone(), self.tell.clone());
         tokio::spawn(async move {
             let acquire = |(domain, offset): &(Arc<str>, u64)| Acquire {
@@ -372,7 +410,7 @@ impl Driver {
             let answers =
                 answered(worker.tenure.domain_acquire_all(asks.iter().map(acquire).collect()).await, asks.len());
             for ((domain, offset), answer) in asks.into_iter().zip(answers) {
-                let _ = tell.send(Heard::Granted(Happened::Asked { domain, offset, answer }, sent_at));
+                let _ = tell.send(Heard::Granted(Happened::Asked { domain, offset, answer }, asked_at));
             }
         });
     }
@@ -381,7 +419,7 @@ impl Driver {
         if advances.is_empty() {
             return;
         }
-        let sent_at = Instant::now();
+        let asked_at = Moment::now();
         let (worker, tell) = (self.worker.clone(), self.tell.clone());
         tokio::spawn(async move {
             let advance = |(domain, token, next): &(Arc<str>, Token, Option<u64>)| Advance {
@@ -394,7 +432,7 @@ impl Driver {
             let sent = advances.iter().map(advance).collect();
             let answers = answered(worker.tenure.domain_advance_all(sent).await, advances.len());
             for ((domain, ..), answer) in advances.into_iter().zip(answers) {
-                let _ = tell.send(Heard::Granted(Happened::Advanced { domain, answer }, sent_at));
+                let _ = tell.send(Heard::Granted(Happened::Advanced { domain, answer }, asked_at));
             }
         });
     }

@@ -2,8 +2,8 @@
 
 use super::artifacts::{self, ArtifactStore, Validity, validate};
 use super::{Artifact, Beat, ClaimedUnit, Record, RunId, Sealed, UnitKey};
+use crate::heart::{Cancelled, Hold};
 use crate::job::to_json;
-use crate::worker::hold::{Cancelled, Hold};
 use crate::{Result, Tenure};
 use serde::Serialize;
 use std::fmt;
@@ -183,8 +183,7 @@ impl StageContext {
     }
 
     pub(super) fn key(&self) -> UnitKey {
-        let ClaimedUnit { run, stage, segment, .. } = &self.attempt.unit;
-        UnitKey { run: *run, stage: stage.clone(), segment: segment.clone() }
+        self.attempt.unit.key()
     }
 
     fn beat(&self) -> Beat {

@@ -39,7 +39,7 @@
 
 pub mod artifacts;
 mod context;
-mod heart;
+mod leases;
 mod orchestrator;
 mod recovery;
 mod runtime;

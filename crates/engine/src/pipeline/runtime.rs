@@ -8,12 +8,11 @@
 
 use super::artifacts::{ArtifactStore, Folder, Validity, validate};
 use super::context::{Running, StageContext};
-use super::heart::Heart;
+use super::leases::Units;
 use super::{Act, Claim, ClaimedUnit, Ending, NewSegment, Sealed};
 use crate::clock::Moment;
+use crate::heart::{Heart, Hold, Span};
 use crate::job::to_json;
-use crate::worker::hold::{Cancelled, Hold};
-use crate::worker::pulse::safe_until;
 use crate::{Error, Outcome, Result, Stop, Tenure, chance, worker_name};
 use futures_util::future::BoxFuture;
 use serde::Serialize;
@@ -245,7 +244,7 @@ impl Stages {
 
     async fn work(self, shutdown: impl Future<Output = ()>, drain: bool) -> Result<StageReport> {
         let claim = self.claim()?;
-        let heart = Arc::new(Heart::start(self.owner.clone(), self.tenure.apart()).await?);
+        let heart = Arc::new(Heart::<Units>::start(self.owner.clone(), self.tenure.apart(), None).await?);
         let floor = Arc::new(self);
         let worker = floor.tenure.stage_worker();
         let mut report = StageReport::default();
@@ -269,9 +268,7 @@ impl Stages {
                     Ok(claims) => {
                         let none = claims.units.is_empty();
                         for unit in claims.units {
-                            let lease = Duration::from_millis(unit.lease_ms);
-                            let hold = Arc::new(Hold::new(safe_until(asked_at, lease)));
-                            hands.spawn(attempt(floor.clone(), heart.clone(), unit, asked_at, hold, stopped.clone()));
+                            hands.spawn(attempt(floor.clone(), heart.clone(), unit, asked_at, stopped.clone()));
                         }
                         if none && hands.is_empty() {
                             if drain {
@@ -352,23 +349,22 @@ impl StageReport {
 /// One unit, from its claim to its ending.
 async fn attempt(
     floor: Arc<Stages>,
-    heart: Arc<Heart>,
+    heart: Arc<Heart<Units>>,
     unit: ClaimedUnit,
     asked_at: Moment,
-    hold: Arc<Hold>,
     mut stopped: tokio::sync::watch::Receiver<bool>,
 ) -> Came {
     let token = unit.token;
-    let lease = Duration::from_millis(unit.lease_ms);
+    let span = Span::of(Duration::from_millis(unit.lease_ms));
+    let kept = heart.keep((unit.key(), token), span, asked_at);
     let cx = StageContext::new(Running {
         unit,
         owner: floor.owner.clone(),
-        hold: hold.clone(),
+        hold: kept.hold.clone(),
         tenure: floor.tenure.clone(),
         artifacts: floor.artifacts.clone(),
         made: Default::default(),
     });
-    heart.granted(token, cx.key(), lease, asked_at, hold.clone());
     // In a task of its own: a handler that panics has failed, and takes nobody with it.
     let mut task = tokio::spawn(done(floor.clone(), cx.clone()));
     let (act, ended) = tokio::select! {
@@ -378,7 +374,7 @@ async fn attempt(
             Ok(Err(stop)) => (failed(stop), Came::Failed),
             Err(error) => (failed(Stop::from(format!("the handler panicked: {error}"))), Came::Failed),
         },
-        why = must_stop(&hold) => {
+        why = kept.hold.over() => {
             task.abort();
             tracing::info!(unit = %cx.key(), %token, %why, "a handler was stopped");
             (Act::Release, Came::Released)
@@ -389,25 +385,8 @@ async fn attempt(
         }
     };
     let ending = Ending { unit: cx.key(), owner: floor.owner.clone(), token, act };
-    let written = finish(&floor, &hold, ending).await;
-    heart.ended(token);
+    let written = finish(&floor, &kept.hold, ending).await;
     if written { ended } else { Came::Refused }
-}
-
-/// Returns when the lease is lost, or cannot be relied upon any more (L5).
-async fn must_stop(hold: &Hold) -> Cancelled {
-    loop {
-        let rest = Moment::now().until(hold.safe_until());
-        tokio::select! {
-            why = hold.lost() => return why,
-            () = tokio::time::sleep(rest) => {
-                // A heartbeat may have moved it meanwhile.
-                if Moment::now() >= hold.safe_until() {
-                    return Cancelled::LeaseEnding;
-                }
-            }
-        }
-    }
 }
 
 /// Writes an ending, again and again while the lease may still be held: the same one twice counts once (L12).

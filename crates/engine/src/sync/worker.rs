@@ -1,22 +1,25 @@
 //! The sync worker: a handler over all chunks of a sync, by some tasks here and any number elsewhere.
 //!
 //! Always true:
-//! - a chunk's lease, and the sync's, is kept by a task of its own, not by the handler;
+//! - leases are kept by the heart, whatever the handlers do with the runtime and its connections (A9, A10);
 //! - a handler whose lease is lost is dropped, at the latest when its own deadline passes, counted from before the claim
-//!   was sent (L5);
+//!   was sent, on a clock that runs through suspend (L5);
 //! - an ending whose answer was lost is sent again (L12);
 //! - any number of workers may run over one sync, on any number of machines; whichever holds the sync's lease at the end
 //!   completes it, and with a chunk failed for good fails it.
 
 use super::{Act, Beat, ChunkClaim, ClaimedChunk, Ending, IdleReason, Refused, SyncClaim, SyncId, SyncInfo, Unit};
+use crate::clock::Moment;
+use crate::heart::{Heart, Leases, Span};
 use crate::{Error, Result, Tenure};
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tenure_core::Token;
 use tenure_core::sync::{CHUNK_LEASE_MS_DEFAULT, SYNC_LEASE_MS_DEFAULT};
+use tenure_store::{Fenced, Store, StoreError};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 
 /// A claim that took nothing is repeated after this long at most; chunks come back without a signal.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -137,28 +140,123 @@ impl SyncWorker {
         S: Into<Synced> + Send + 'static,
         E: Display + Send + 'static,
     {
-        let handler = Arc::new(handler);
+        self.run_until(handler, std::future::pending()).await
+    }
+
+    /// The same, until `shutdown`: then no more chunks are claimed, those at work are finished, and the sync's lease is
+    /// given back. Answers how far the sync has come.
+    pub async fn run_until<F, W, S, E>(self, handler: F, shutdown: impl Future<Output = ()>) -> Result<SyncInfo>
+    where
+        F: Fn(ClaimedChunk) -> W + Send + Sync + 'static,
+        W: Future<Output = std::result::Result<S, E>> + Send + 'static,
+        S: Into<Synced> + Send + 'static,
+        E: Display + Send + 'static,
+    {
+        let (stop, stopping) = watch::channel(false);
+        let heart = Arc::new(Heart::start(self.owner.clone(), self.tenure.apart(), None).await?);
+        let tell = self.tell.clone();
+        let working = Shift { worker: self, heart, stopping }.run(Arc::new(handler));
+        let (mut working, mut shutdown) = (std::pin::pin!(working), std::pin::pin!(shutdown));
+        let info = tokio::select! {
+            info = &mut working => info?,
+            () = &mut shutdown => {
+                stop.send_replace(true);
+                working.await?
+            }
+        };
+        if let Some(tell) = tell {
+            tell(&info);
+        }
+        Ok(info)
+    }
+}
+
+/// The chunks and syncs of a worker, as the heart keeps them.
+struct Units;
+
+impl Leases for Units {
+    type Key = (Unit, Token);
+    type Part = ();
+
+    async fn beat(
+        store: Arc<dyn Store>,
+        owner: String,
+        keys: Vec<(Unit, Token)>,
+    ) -> std::result::Result<Vec<Fenced<Vec<()>>>, StoreError> {
+        let beats = keys.into_iter().map(|(unit, token)| store.heartbeat_sync(Beat::new(unit, &owner, token)));
+        let answers = futures_util::future::try_join_all(beats).await?;
+        Ok(answers.into_iter().map(|answer| answer.map(|_| Vec::new())).collect())
+    }
+}
+
+/// A worker at work.
+#[derive(Clone)]
+struct Shift {
+    worker: SyncWorker,
+    heart: Arc<Heart<Units>>,
+    stopping: watch::Receiver<bool>,
+}
+
+impl Shift {
+    async fn run<F, W, S, E>(self, handler: Arc<F>) -> Result<SyncInfo>
+    where
+        F: Fn(ClaimedChunk) -> W + Send + Sync + 'static,
+        W: Future<Output = std::result::Result<S, E>> + Send + 'static,
+        S: Into<Synced> + Send + 'static,
+        E: Display + Send + 'static,
+    {
+        let worker = &self.worker;
         let mut beside = JoinSet::new();
-        beside.spawn(self.clone().keep_sync());
-        if self.tell.is_some() {
-            beside.spawn(self.clone().tell_on_and_on());
+        // Before any handler can take the runtime for itself.
+        let taken = worker.take().await.ok().flatten();
+        beside.spawn(self.clone().keep_sync(taken));
+        if worker.tell.is_some() {
+            beside.spawn(worker.clone().tell_on_and_on());
         }
         loop {
             let mut tasks = JoinSet::new();
-            for _ in 0..self.workers {
+            for _ in 0..worker.workers {
                 tasks.spawn(self.clone().work(handler.clone()));
             }
             while let Some(ended) = tasks.join_next().await {
                 // A panic of ours, not of the handler, which has a task of its own.
-                ended.map_err(|error| tenure_store::StoreError::broken(error.to_string()))??;
+                ended.map_err(|error| StoreError::broken(error.to_string()))??;
             }
             if let Some(info) = self.close().await? {
-                if let Some(tell) = &self.tell {
-                    tell(&info);
-                }
                 return Ok(info);
             }
+            if self.stopped() {
+                beside.shutdown().await;
+                return self.leave().await;
+            }
         }
+    }
+
+    fn stopped(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    /// Waits, but no longer than until the shutdown.
+    async fn rest(&self, span: Duration) {
+        let mut stopping = self.stopping.clone();
+        tokio::select! {
+            () = tokio::time::sleep(span) => {}
+            // The sender outlives the shift.
+            _ = stopping.wait_for(|stopping| *stopping) => {}
+        }
+    }
+
+    /// Gives the sync's lease back, if it is held here.
+    async fn leave(&self) -> Result<SyncInfo> {
+        let SyncWorker { tenure, sync, owner, .. } = &self.worker;
+        if let Some(token) = self.worker.held() {
+            let release = Ending { unit: Unit::sync(*sync), owner: owner.clone(), token, act: Act::Release };
+            match insist(|| tenure.finish_sync(release.clone())).await {
+                Ok(_) | Err(Error::LeaseLost(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        insist(|| tenure.sync(*sync)).await?.ok_or(Error::Sync(Refused::Absent))
     }
 
     /// Claims and works until nothing is left to be claimed.
@@ -169,24 +267,26 @@ impl SyncWorker {
         S: Into<Synced> + Send + 'static,
         E: Display + Send + 'static,
     {
-        loop {
-            let sent_at = Instant::now();
-            let claim = ChunkClaim::new(self.sync, &self.owner).lease_ms(self.chunk_lease_ms);
-            match insist(|| self.tenure.claim_chunk(claim.clone())).await? {
-                Ok(chunk) => self.one(chunk, sent_at, &*handler).await?,
+        let worker = &self.worker;
+        while !self.stopped() {
+            let asked_at = Moment::now();
+            let claim = ChunkClaim::new(worker.sync, &worker.owner).lease_ms(worker.chunk_lease_ms);
+            match insist(|| worker.tenure.claim_chunk(claim.clone())).await? {
+                Ok(chunk) => self.one(chunk, asked_at, &*handler).await?,
                 Err(idle) => match idle.reason {
                     IdleReason::Held => {
                         let again = Duration::from_millis(idle.again_in_ms.unwrap_or(0).max(10));
-                        tokio::time::sleep(again.min(LOOK_AGAIN)).await;
+                        self.rest(again.min(LOOK_AGAIN)).await;
                     }
                     IdleReason::Done | IdleReason::Ended | IdleReason::Unknown => return Ok(()),
                 },
             }
         }
+        Ok(())
     }
 
     /// Works on one chunk and ends its claim.
-    async fn one<F, W, S, E>(&self, chunk: ClaimedChunk, sent_at: Instant, handler: &F) -> Result<()>
+    async fn one<F, W, S, E>(&self, chunk: ClaimedChunk, asked_at: Moment, handler: &F) -> Result<()>
     where
         F: Fn(ClaimedChunk) -> W,
         W: Future<Output = std::result::Result<S, E>> + Send + 'static,
@@ -194,10 +294,10 @@ impl SyncWorker {
         E: Display + Send + 'static,
     {
         let (unit, token) = (Unit::chunk(chunk.sync, &chunk.chunk_hash), chunk.token);
+        let worker = &self.worker;
         // Dropped with this future, both of them.
-        let mut kept = JoinSet::new();
-        let lease = Duration::from_millis(self.chunk_lease_ms);
-        kept.spawn(keep(self.tenure.clone(), unit.clone(), self.owner.clone(), token, sent_at, lease, CHUNK_BEATS));
+        let span = Span::beating(Duration::from_millis(worker.chunk_lease_ms), CHUNK_BEATS);
+        let kept = self.heart.keep((unit.clone(), token), span, asked_at);
         let mut working = JoinSet::new();
         working.spawn(handler(chunk));
         let act = tokio::select! {
@@ -213,47 +313,36 @@ impl SyncWorker {
                 Some(Err(_)) | None => Act::Fail { error: "the handler panicked".to_owned(), retry: true },
             },
             // The lease is lost: the handler is dropped, and whoever has the chunk now does it.
-            _ = kept.join_next() => return Ok(()),
+            _ = kept.hold.over() => return Ok(()),
         };
-        let ending = Ending { unit, owner: self.owner.clone(), token, act };
-        match insist(|| self.tenure.finish_sync(ending.clone())).await {
+        let ending = Ending { unit, owner: worker.owner.clone(), token, act };
+        match insist(|| worker.tenure.finish_sync(ending.clone())).await {
             Ok(_) | Err(Error::LeaseLost(_)) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
     /// Holds the sync's lease as long as this runs, taking it whenever nobody has it.
-    async fn keep_sync(self) {
-        let lease = Duration::from_millis(self.lease_ms);
+    async fn keep_sync(self, mut taken: Option<(Token, Moment)>) {
+        let worker = &self.worker;
+        let span = Span::beating(Duration::from_millis(worker.lease_ms), SYNC_BEATS);
         loop {
-            if let Ok(Some((token, sent_at))) = self.take().await {
-                let unit = Unit::sync(self.sync);
-                self.hold(Some(token));
-                keep(self.tenure.clone(), unit, self.owner.clone(), token, sent_at, lease, SYNC_BEATS).await;
-                self.hold(None);
+            if let Some((token, asked_at)) = taken {
+                let kept = self.heart.keep((Unit::sync(worker.sync), token), span, asked_at);
+                worker.hold(Some(token));
+                kept.hold.over().await;
+                worker.hold(None);
             }
             tokio::time::sleep(LOOK_AGAIN).await;
+            taken = worker.take().await.ok().flatten();
         }
-    }
-
-    fn hold(&self, token: Option<Token>) {
-        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = token;
-    }
-
-    /// Claims the sync, if nobody holds it.
-    async fn take(&self) -> Result<Option<(Token, Instant)>> {
-        let Some(info) = self.tenure.sync(self.sync).await? else { return Ok(None) };
-        let sent_at = Instant::now();
-        let claim = SyncClaim::new(&self.owner).lease_ms(self.lease_ms).matrix_id(info.sync.matrix_id);
-        let claimed = self.tenure.claim_sync(claim).await?;
-        // The matrix may have got a new pass since; that one is another worker's.
-        Ok(claimed.filter(|claimed| claimed.id == self.sync).map(|claimed| (claimed.token, sent_at)))
     }
 
     /// Ends the sync if everything is done; how it ended. `None`: there is more to do.
     async fn close(&self) -> Result<Option<SyncInfo>> {
+        let worker = &self.worker;
         loop {
-            let info = insist(|| self.tenure.sync(self.sync)).await?;
+            let info = insist(|| worker.tenure.sync(worker.sync)).await?;
             let Some(info) = info else { return Err(Error::Sync(Refused::Absent)) };
             if !info.sync.standing.open() {
                 return Ok(Some(info));
@@ -262,24 +351,24 @@ impl SyncWorker {
             if progress.left() > 0 {
                 return Ok(None);
             }
-            let held = *self.held.lock().unwrap_or_else(PoisonError::into_inner);
+            let held = worker.held();
             let token = match held {
                 Some(token) => Some(token),
-                None => insist(|| self.take()).await?.map(|(token, _)| token),
+                None => insist(|| worker.take()).await?.map(|(token, _)| token),
             };
             if let Some(token) = token {
                 let act = match progress.failed {
                     0 => Act::done(),
                     failed => Act::Fail { error: format!("{failed} chunks failed for good"), retry: false },
                 };
-                let ending = Ending { unit: Unit::sync(self.sync), owner: self.owner.clone(), token, act };
-                match insist(|| self.tenure.finish_sync(ending.clone())).await {
+                let ending = Ending { unit: Unit::sync(worker.sync), owner: worker.owner.clone(), token, act };
+                match insist(|| worker.tenure.finish_sync(ending.clone())).await {
                     Ok(_) => continue,
                     // Chunks were added meanwhile. What was taken only to end it is given back: nobody keeps it.
                     Err(Error::Sync(Refused::Incomplete { .. })) => {
                         if held.is_none() {
                             let release = Ending { act: Act::Release, ..ending };
-                            let _ = insist(|| self.tenure.finish_sync(release.clone())).await;
+                            let _ = insist(|| worker.tenure.finish_sync(release.clone())).await;
                         }
                         return Ok(None);
                     }
@@ -287,9 +376,32 @@ impl SyncWorker {
                     Err(error) => return Err(error),
                 }
             }
+            if self.stopped() {
+                return Ok(None);
+            }
             // Another worker holds it, and will end it.
-            tokio::time::sleep(LOOK_AGAIN / 5).await;
+            self.rest(LOOK_AGAIN / 5).await;
         }
+    }
+}
+
+impl SyncWorker {
+    fn held(&self) -> Option<Token> {
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hold(&self, token: Option<Token>) {
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = token;
+    }
+
+    /// Claims the sync, if nobody holds it.
+    async fn take(&self) -> Result<Option<(Token, Moment)>> {
+        let Some(info) = self.tenure.sync(self.sync).await? else { return Ok(None) };
+        let asked_at = Moment::now();
+        let claim = SyncClaim::new(&self.owner).lease_ms(self.lease_ms).matrix_id(info.sync.matrix_id);
+        let claimed = self.tenure.claim_sync(claim).await?;
+        // The matrix may have got a new pass since; that one is another worker's.
+        Ok(claimed.filter(|claimed| claimed.id == self.sync).map(|claimed| (claimed.token, asked_at)))
     }
 
     async fn tell_on_and_on(self) {
@@ -298,27 +410,6 @@ impl SyncWorker {
             if let (Some(tell), Ok(Some(info))) = (&self.tell, self.tenure.sync(self.sync).await) {
                 tell(&info);
             }
-        }
-    }
-}
-
-/// Keeps a lease until it is lost. The last instant to believe in it is counted from before it was asked for, less a
-/// tenth, so that the work stops before the store gives it away.
-async fn keep(tenure: Tenure, unit: Unit, owner: String, token: Token, sent_at: Instant, lease: Duration, beats: u32) {
-    let believed = lease.mul_f64(0.9);
-    let mut deadline = sent_at + believed;
-    let mut next = sent_at + lease / beats;
-    loop {
-        tokio::time::sleep_until(next.min(deadline)).await;
-        let sent_at = Instant::now();
-        if sent_at >= deadline {
-            return;
-        }
-        let beat = tenure.heartbeat_sync(Beat::new(unit.clone(), &owner, token));
-        match tokio::time::timeout_at(deadline, beat).await {
-            Ok(Ok(_)) => (deadline, next) = (sent_at + believed, sent_at + lease / beats),
-            Ok(Err(Error::Store(_))) => next = sent_at + ASK_AGAIN,
-            Ok(Err(_)) | Err(_) => return,
         }
     }
 }

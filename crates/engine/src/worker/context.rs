@@ -1,7 +1,7 @@
 //! What a handler is given beside its arguments: who it is, how long it may go on, and where to leave word.
 
-use super::hold::{Cancelled, Hold};
 use super::points::Points;
+use crate::heart::{Cancelled, Hold};
 use crate::job::to_json;
 use crate::{CallerTransaction, Result, Tenure};
 use serde::Serialize;

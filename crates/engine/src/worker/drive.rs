@@ -2,12 +2,12 @@
 
 use super::context::{Context, Running};
 use super::finisher::{Due, Finisher};
-use super::heart::{self, Heart};
-use super::hold::{Cancelled, Hold};
+use super::leases::Jobs;
 use super::run::{self, Floor};
 use super::shift::{Event, Order, Shift, Unit};
 use super::{Report, Worker};
 use crate::clock::Moment;
+use crate::heart::{self, Cancelled, Heart, Hold, Span};
 use crate::{Result, Tenure};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -40,7 +40,7 @@ struct Driver {
     tenure: Tenure,
     owner: String,
     lease: Duration,
-    heart: Arc<Heart>,
+    heart: Arc<Heart<Jobs>>,
     floor: Arc<Floor>,
     worker: Arc<Worker>,
     drop_all: watch::Sender<bool>,
@@ -259,13 +259,13 @@ impl Driver {
         self.worker.hooks.claimed(claims.jobs.len());
         let mut grants: BTreeMap<Token, Vec<_>> = BTreeMap::new();
         for job in &claims.jobs {
-            let hold = heart::hold(asked_at, self.lease);
+            let hold = heart::hold(asked_at, Span::of(self.lease));
             self.worker.running.add(&hold);
             self.holds.insert((job.id, job.token), hold.clone());
             grants.entry(job.token).or_default().push((job.id, hold));
         }
         for (token, jobs) in grants {
-            self.heart.granted(token, self.lease, asked_at, jobs);
+            self.heart.granted(token, Span::of(self.lease), asked_at, jobs);
         }
     }
 }

@@ -5,11 +5,11 @@
 
 use super::Report;
 use super::context::Context;
-use super::heart::Heart;
-use super::hold::Hold;
 use super::hooks::Hooks;
+use super::leases::Jobs;
 use super::points::Points;
 use crate::Tenure;
+use crate::heart::{Heart, Hold};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -64,7 +64,7 @@ pub(super) struct Finisher {
 impl Finisher {
     pub(super) fn start(
         tenure: Tenure,
-        heart: Arc<Heart>,
+        heart: Arc<Heart<Jobs>>,
         hooks: Arc<dyn Hooks>,
         report: Arc<Mutex<Report>>,
         points: Option<Arc<Points>>,
@@ -96,7 +96,7 @@ impl Drop for Finisher {
 
 struct Writing {
     tenure: Tenure,
-    heart: Arc<Heart>,
+    heart: Arc<Heart<Jobs>>,
     hooks: Arc<dyn Hooks>,
     report: Arc<Mutex<Report>>,
     points: Option<Arc<Points>>,

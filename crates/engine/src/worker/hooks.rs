@@ -1,7 +1,7 @@
 //! What a worker tells whoever measures it. Every method does nothing unless it is written.
 
 use super::context::Context;
-use super::hold::Cancelled;
+use crate::heart::Cancelled;
 use std::time::Duration;
 use tenure_core::LostReason;
 use tenure_core::queue::{Act, Ended};

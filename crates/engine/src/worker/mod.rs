@@ -27,7 +27,7 @@
 //! ```
 //!
 //! Three parts, each a pure `step` with a thin driver around it or small enough not to need one: the [`Shift`] decides
-//! what to claim and begin; the [`Pulse`](pulse::Pulse) decides when to renew and when to stop, on a thread and a
+//! what to claim and begin; the [heart](crate::heart) decides when to renew and when to stop, on a thread and a
 //! connection of its own; the finisher gathers endings.
 //!
 //! Always true:
@@ -39,20 +39,17 @@ mod context;
 mod drive;
 mod finisher;
 mod handler;
-mod heart;
-pub(crate) mod hold;
 mod hooks;
+mod leases;
 mod name;
 mod outcome;
 pub(crate) mod points;
-pub(crate) mod pulse;
 mod run;
 mod running;
 mod shift;
 
+pub use crate::heart::Cancelled;
 pub use context::Context;
-pub(crate) use heart::Opening;
-pub use hold::Cancelled;
 pub use hooks::Hooks;
 pub use name::worker_name;
 pub use outcome::{Outcome, Outcomes, Stop};
@@ -61,7 +58,7 @@ use crate::job::Job;
 use crate::{Result, Tenure};
 use context::Shared;
 use handler::Handlers;
-use points::Points;
+pub(crate) use points::Points;
 use running::RunningJobs;
 use serde::Serialize;
 use shift::{Plan, Share};

@@ -3,11 +3,11 @@
 use super::context::Context;
 use super::finisher::{DropBox, Due};
 use super::handler::{Handlers, Kept, Task};
-use super::hold::Cancelled;
 use super::hooks::Hooks;
 use super::outcome;
 use crate::chance;
 use crate::clock::Moment;
+use crate::heart::Cancelled;
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;

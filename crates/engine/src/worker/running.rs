@@ -1,6 +1,6 @@
 //! The jobs of a worker that can be told to stop together.
 
-use super::hold::{Cancelled, Hold};
+use crate::heart::{Cancelled, Hold};
 use std::sync::{Arc, Mutex, Weak};
 
 /// Every hold that may still be at work.

@@ -1,9 +1,10 @@
-//! What a worker knows of its right to one job, shared by the handler, the loop that runs it and the heart that keeps
+//! What a worker knows of its right to one piece of work, shared by the handler, the loop that runs it and the heart that keeps
 //! its lease.
 //!
 //! Always true: once told to stop, a job stays told; the first reason is the one that is kept, except that a lease
 //! that is gone outranks them all.
 
+use super::TICK;
 use crate::clock::Moment;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -95,6 +96,21 @@ impl Hold {
             Ok(why) => why.unwrap_or(Cancelled::Shutdown),
             // The sender is in this very value.
             Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Returns when the work must be gone: the lease is lost, or could not be renewed in time.
+    pub(crate) async fn over(&self) -> Cancelled {
+        loop {
+            // A heartbeat may move it meanwhile; and a sleep does not notice that the machine slept.
+            let left = Moment::now().until(self.safe_until());
+            if left.is_zero() && !self.gone() {
+                return Cancelled::LeaseEnding;
+            }
+            tokio::select! {
+                why = self.lost() => return why,
+                () = tokio::time::sleep(left.min(TICK)) => {}
+            }
         }
     }
 
