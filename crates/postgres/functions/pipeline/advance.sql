@@ -21,6 +21,16 @@ begin
     insert into tenure.run_touched (run) values (id);
 end $$;
 
+-- Whether everything that a stage waits for is DONE: what it needs and, if it was split, its segments (P2). Reads what the
+-- statement that asks sees.
+create or replace function tenure.unit_can_start(u tenure.unit) returns boolean language sql stable as $$
+    select not exists (select from unnest(u.needs) as n(name)
+                        where not exists (select from tenure.unit d where d.run = u.run and d.stage = n.name
+                                             and d.segment = '' and d.status = 'DONE'))
+       and (not u.split or not exists (select from tenure.unit s where s.run = u.run and s.stage = u.stage
+                                          and s.segment <> '' and s.status <> 'DONE'))
+$$;
+
 -- Looks at one run: makes READY what can start, and settles it if nothing can move any more (P1, P2, P5).
 -- Guard  the run's row is held, so that an operator comes before or after; each move is compare-and-set.
 create or replace function tenure.look_at_run(of_run bigint, out readied integer, out settled boolean)
@@ -40,18 +50,14 @@ begin
     now := tenure.clock();
     update tenure.unit u
        set status = 'READY', open = not r.paused, changed_at = now
-     where u.run = of_run and u.segment = '' and u.status = 'NEW'
-       and not exists (select from unnest(u.needs) as n(name)
-                        where not exists (select from tenure.unit d where d.run = of_run and d.stage = n.name
-                                             and d.segment = '' and d.status = 'DONE'))
-       and (not u.split or not exists (select from tenure.unit s where s.run = of_run and s.stage = u.stage
-                                          and s.segment <> '' and s.status <> 'DONE'));
+     where u.run = of_run and u.segment = '' and u.status = 'NEW' and tenure.unit_can_start(u);
     get diagnostics readied = row_count;
-    -- A statement of its own, which sees what others have moved meanwhile.
+    -- Judged by one statement, which sees what others have moved meanwhile: what could start since then is not stuck.
     if not exists (select from tenure.unit u where u.run = of_run and u.segment = '' and u.status <> 'DONE') then
         ending := 'DONE';
     elsif not exists (select from tenure.unit u where u.run = of_run and u.segment = ''
-                         and (u.status in ('READY', 'RUNNING') or (u.status = 'ERROR' and u.reason is null)))
+                         and (u.status in ('READY', 'RUNNING') or (u.status = 'ERROR' and u.reason is null)
+                              or u.status = 'NEW' and tenure.unit_can_start(u)))
       and not exists (select from tenure.unit u where u.run = of_run and u.segment <> '' and u.status <> 'DONE'
                          and (u.status = 'RUNNING'
                               or ((u.status = 'READY' or (u.status = 'ERROR' and u.reason is null))

@@ -114,3 +114,50 @@ async fn c9_everyone_at_once_on_the_same_runs_loses_nothing() {
         }
     }
 }
+
+/// A segment ends and a stage fails for good while an orchestrator looks: what can start since then is not stuck.
+#[tokio::test(flavor = "multi_thread")]
+async fn p1_a_run_is_not_settled_over_what_became_ready_during_the_look() {
+    use tenure_core::pipeline::{Act, Ending, NewSegment, RunStatus, UnitKey};
+    let database = database().await;
+    let (store, hand) = (PostgresStore::open(database.url()).await.unwrap(), connect(database.url()).await);
+    let graph = Definition::new("p").stage(Stage::new("cut").segmented()).stage(Stage::new("a"));
+    let graph = graph.stage(Stage::new("b").needs(["a"]));
+    store.apply_pipeline(graph).await.unwrap().unwrap();
+    let run = store.start_run(NewRun::new("p", "1")).await.unwrap().unwrap();
+    store.advance_runs(1).await.unwrap();
+    let claim = async |stage: &str| {
+        let claims = store.claim_units(Claim::new("p", stage, "w")).await.unwrap().unwrap();
+        claims.units.into_iter().next().unwrap().token
+    };
+    let end = async |unit: UnitKey, token, act| {
+        store.finish_unit(Ending { unit, owner: "w".into(), token, act }).await.unwrap().unwrap();
+    };
+    let token = claim("cut").await;
+    end(UnitKey::stage(run, "cut"), token, Act::Split { segments: vec![NewSegment::new("s", "1")] }).await;
+    let segment = claim("cut").await;
+    let token = claim("a").await;
+    let done = || Act::Complete { output: None, record: None };
+    end(UnitKey::stage(run, "a"), token, done()).await;
+    // The look can make `b` READY, but waits for its row.
+    hand.batch_execute("begin; select from tenure.unit where stage = 'b' for update").await.unwrap();
+    let looks = store.advance_runs(1);
+    let meanwhile = async {
+        let waits = "select count(*) from pg_locks where not granted and locktype = 'transactionid'
+                        and pid in (select pid from pg_stat_activity where datname = current_database())";
+        while hand.query_one(waits, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        end(UnitKey::segment(run, "cut", "s"), segment, done()).await;
+        hand.batch_execute("update tenure.unit set status = 'ERROR', reason = 'failed' where stage = 'b'; commit")
+            .await
+            .unwrap();
+    };
+    let (looked, ()) = tokio::join!(looks, meanwhile);
+    assert_eq!(looked.unwrap().settled, 0, "the join of `cut` can start");
+    store.advance_runs(1).await.unwrap();
+    let token = claim("cut").await;
+    end(UnitKey::stage(run, "cut"), token, done()).await;
+    store.advance_runs(1).await.unwrap();
+    assert_eq!(store.run(run).await.unwrap().unwrap().0.status, RunStatus::Error);
+}
