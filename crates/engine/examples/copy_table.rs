@@ -43,7 +43,14 @@ async fn main() -> Result<(), Failed> {
     let name = owner.clone();
     let store = tenure.clone();
     let copy = move |chunk| copy(store.clone(), source.clone(), target.clone(), name.clone(), chunk);
-    let done = tenure.sync_worker(sync, owner).workers(2).lease_ms(LEASE_MS).chunk_lease_ms(LEASE_MS).run(copy).await?;
+    let done = tenure
+        .sync_worker(sync, owner)
+        .progress_bar()
+        .workers(2)
+        .lease_ms(LEASE_MS)
+        .chunk_lease_ms(LEASE_MS)
+        .run(copy)
+        .await?;
     match done.sync.state {
         State::Completed => Ok(()),
         state => Err(format!("{state}: {}", done.sync.standing.error_message.unwrap_or_default()).into()),

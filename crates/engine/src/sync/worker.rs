@@ -13,6 +13,7 @@ use crate::clock::Moment;
 use crate::heart::{Heart, Leases, Span};
 use crate::{Error, Result, Tenure};
 use std::fmt::Display;
+use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tenure_core::Token;
@@ -79,6 +80,8 @@ pub struct SyncWorker {
     lease_ms: u64,
     chunk_lease_ms: u64,
     tell: Option<Tell>,
+    /// Whether a bar is drawn.
+    bar: bool,
     /// The token of the sync's lease, while it is held here. A name alone is no lease: another process may bear it.
     held: Arc<Mutex<Option<Token>>>,
 }
@@ -99,6 +102,7 @@ impl SyncWorker {
             lease_ms: SYNC_LEASE_MS_DEFAULT,
             chunk_lease_ms: CHUNK_LEASE_MS_DEFAULT,
             tell: None,
+            bar: false,
             held: Arc::default(),
         }
     }
@@ -131,6 +135,13 @@ impl SyncWorker {
         self
     }
 
+    /// Shows on standard error how far the sync has come and how long the rest will take, if that is a terminal.
+    #[must_use]
+    pub fn progress_bar(mut self) -> SyncWorker {
+        self.bar = std::io::stderr().is_terminal();
+        self
+    }
+
     /// Works until the sync has ended, here or elsewhere, and answers how. A handler's error fails its chunk, which is
     /// tried again while it has attempts. Dropping the future stops the work; its leases then run out by themselves.
     pub async fn run<F, W, S, E>(self, handler: F) -> Result<SyncInfo>
@@ -154,7 +165,7 @@ impl SyncWorker {
     {
         let (stop, stopping) = watch::channel(false);
         let heart = Arc::new(Heart::start(self.owner.clone(), self.tenure.apart(), None).await?);
-        let tell = self.tell.clone();
+        let telling = self.clone();
         let working = Shift { worker: self, heart, stopping }.run(Arc::new(handler));
         let (mut working, mut shutdown) = (std::pin::pin!(working), std::pin::pin!(shutdown));
         let info = tokio::select! {
@@ -164,8 +175,9 @@ impl SyncWorker {
                 working.await?
             }
         };
-        if let Some(tell) = tell {
-            tell(&info);
+        telling.tell(&info);
+        if telling.bar {
+            eprintln!();
         }
         Ok(info)
     }
@@ -210,7 +222,7 @@ impl Shift {
         // Before any handler can take the runtime for itself.
         let taken = worker.take().await.ok().flatten();
         beside.spawn(self.clone().keep_sync(taken));
-        if worker.tell.is_some() {
+        if worker.tell.is_some() || worker.bar {
             beside.spawn(worker.clone().tell_on_and_on());
         }
         loop {
@@ -404,11 +416,21 @@ impl SyncWorker {
         Ok(claimed.filter(|claimed| claimed.id == self.sync).map(|claimed| (claimed.token, asked_at)))
     }
 
+    fn tell(&self, info: &SyncInfo) {
+        if let Some(tell) = &self.tell {
+            tell(info);
+        }
+        if self.bar {
+            // Back to the beginning of the line, and what is left of the last one wiped.
+            eprint!("\r{}\u{1b}[K", info.progress);
+        }
+    }
+
     async fn tell_on_and_on(self) {
         loop {
             tokio::time::sleep(TELL_EVERY).await;
-            if let (Some(tell), Ok(Some(info))) = (&self.tell, self.tenure.sync(self.sync).await) {
-                tell(&info);
+            if let Ok(Some(info)) = self.tenure.sync(self.sync).await {
+                self.tell(&info);
             }
         }
     }

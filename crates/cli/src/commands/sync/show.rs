@@ -2,7 +2,6 @@
 
 use crate::failure::Failure;
 use crate::output::{Output, or_dash};
-use crate::span;
 use clap::Args;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -14,8 +13,6 @@ use tenure_wire::{Problem, text, time};
 
 /// How often a watched sync is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Cells of the bar.
-const BAR: u64 = 30;
 
 /// Show how far a sync has come; with --watch, until it has ended.
 #[derive(Debug, Args)]
@@ -33,70 +30,44 @@ impl Show {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let id = sync_id(&self.id);
         let progress = io::stderr().is_terminal();
-        let shown = loop {
-            let shown = self.look(tenure, id).await?;
+        let (shown, line) = loop {
+            let (shown, line) = self.look(tenure, id).await?;
             let ended = shown.sync.completed_at.is_some() || shown.sync.failed_at.is_some();
             if ended || !self.watch {
                 if self.watch && progress {
-                    eprintln!("\r{}\u{1b}[K", bar(&shown));
+                    eprintln!("\r{line}\u{1b}[K");
                 }
-                break shown;
+                break (shown, line);
             }
             if progress {
-                eprint!("\r{}\u{1b}[K", bar(&shown));
+                eprint!("\r{line}\u{1b}[K");
             }
             tokio::time::sleep(LOOK_EVERY).await;
         };
+        let line = &line;
         output.show(&shown, |output, shown| {
-            for (name, value) in fields(shown) {
+            for (name, value) in fields(shown, line) {
                 output.line(&format!("{name:<14}  {}", text::escaped(&value)));
             }
         });
         Ok(())
     }
 
-    async fn look(&self, tenure: &Tenure, id: SyncId) -> Result<WholeSync, Failure> {
+    async fn look(&self, tenure: &Tenure, id: SyncId) -> Result<(WholeSync, String), Failure> {
         let info = tenure.sync(id).await?.ok_or_else(|| Problem::absent(&format!("sync {}", self.id)))?;
         let chunks = tenure.chunks(id, ChunkFilter::default(), 0, tenure::bounds::LIST_DEFAULT).await?;
-        Ok(WholeSync::new(info, chunks))
+        let line = info.progress.to_string();
+        Ok((WholeSync::new(info, chunks), line))
     }
 }
 
-/// One line: a bar, how much is done, and when the rest will be.
-fn bar(shown: &WholeSync) -> String {
-    let progress = &shown.progress;
-    let planned = shown.sync.planned.max(1);
-    let filled = usize::try_from(progress.completed * BAR / planned).unwrap_or(0);
-    let empty = usize::try_from(BAR).unwrap_or(0).saturating_sub(filled);
-    let failed = if progress.failed > 0 { format!(", {} failed", progress.failed) } else { String::new() };
-    let eta = progress.eta_ms.map_or(String::new(), |ms| format!(", {} left", rounded(ms)));
-    format!(
-        "[{}{}] {}/{} chunks, {} rows{failed}{eta}",
-        "=".repeat(filled),
-        " ".repeat(empty),
-        progress.completed,
-        shown.sync.planned,
-        progress.rows
-    )
-}
-
-/// A span as a person would say it.
-fn rounded(ms: u64) -> String {
-    match ms {
-        0..=999 => "less than a second".to_owned(),
-        1_000..=119_999 => span::show(ms / 1_000 * 1_000),
-        _ => span::show(ms / 60_000 * 60_000),
-    }
-}
-
-fn fields(shown: &WholeSync) -> Vec<(&'static str, String)> {
+fn fields(shown: &WholeSync, line: &str) -> Vec<(&'static str, String)> {
     let (sync, progress) = (&shown.sync, &shown.progress);
     vec![
         ("id", sync.id.clone()),
         ("matrix", sync.matrix_id.clone()),
         ("state", sync.state.to_owned()),
-        ("progress", bar(shown)),
-        ("eta", or_dash(progress.eta_ms.map(rounded))),
+        ("progress", line.to_owned()),
         ("available", progress.available.to_string()),
         ("running", progress.running.to_string()),
         ("expired", progress.expired.to_string()),
