@@ -33,7 +33,7 @@ pub(crate) async fn examine(store: &SqliteStore) -> Result<Vec<Finding>> {
     findings.push(lock(store.lock_waits() - waits));
     let path = path.clone();
     let files = tokio::task::spawn_blocking(move || files(&path)).await;
-    findings.extend(files.map_err(|error| Fault::broken(error))?);
+    findings.extend(files.map_err(Fault::broken)?);
     let checked = std::fs::metadata(path_of(store)).map_or(0, |found| found.len());
     findings.push(if checked > CHECKED_BYTES_MAX {
         let found = format!("{} MiB, not looked through", checked >> 20);
@@ -96,8 +96,8 @@ fn files(path: &Path) -> Vec<Finding> {
     });
     findings.push(readers(path));
     if let Ok(stat) = rustix::fs::statfs(path) {
-        findings.push(file_system(stat.f_type as i64));
-        findings.push(room(u64::from(stat.f_bavail) * stat.f_bsize as u64));
+        findings.push(file_system(stat.f_type));
+        findings.push(room(stat.f_bavail * stat.f_bsize as u64));
     }
     findings
 }
