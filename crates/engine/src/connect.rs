@@ -38,9 +38,17 @@ pub(crate) async fn migrate(url: &str) -> Result<Option<i64>, StoreError> {
 /// own, which nobody else can occupy: it is shared.
 pub(crate) async fn apart(store: Arc<dyn Store>, url: Option<&str>) -> Result<Arc<dyn Store>, StoreError> {
     match url.and_then(|url| url.split_once(':')) {
-        Some(("postgres" | "postgresql", _)) => open(url.unwrap_or_default()).await,
+        Some(("postgres" | "postgresql", _)) => open(&unheard(url.unwrap_or_default())).await,
         _ => Ok(store),
     }
+}
+
+/// The same address, for a handle that only renews leases: it neither hears nor tells of new work.
+fn unheard(url: &str) -> String {
+    if url.contains("listen_url=") {
+        return url.to_owned();
+    }
+    format!("{url}{}listen_url=none", if url.contains('?') { '&' } else { '?' })
 }
 
 /// A store in memory, on a clock that a test moves.

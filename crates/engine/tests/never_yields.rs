@@ -9,22 +9,35 @@ use tenure::pipeline::{Definition, NewRun, RunStatus, Stage, StageContext};
 use tenure::prelude::*;
 use tenure::sync::{ClaimedChunk, NewChunk, Plan, State};
 use tenure_testing::TestDatabase;
+use tokio::runtime::{Builder, Runtime};
 
 /// Long enough for a machine that is busy with other tests.
 const LEASE: Duration = Duration::from_millis(1_500);
 const LEASE_MS: u64 = LEASE.as_millis() as u64;
 
-/// Runs `check` on one thread, with each store.
-fn on_each_store<F: AsyncFn(Tenure, String)>(check: F) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let folder = tempfile::tempdir().unwrap();
-        let database = TestDatabase::create().await.unwrap();
-        let file = format!("sqlite:{}", folder.path().join("a9.db").display());
-        for url in ["memory:", &file, database.url()] {
-            check(Tenure::open(url).await.unwrap(), url.to_owned()).await;
-        }
+/// Runs `check` with each store, each on a runtime with one thread.
+fn on_each_store<F: AsyncFn(Tenure, String) + Copy + Send + 'static>(check: F) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = format!("sqlite:{}", folder.path().join("a9.db").display());
+    let alone = |run: Box<dyn FnOnce(Runtime) + Send>| {
+        std::thread::spawn(move || run(Builder::new_current_thread().enable_all().build().unwrap()))
+    };
+    let on = |url: String| {
+        Box::new(move |runtime: Runtime| {
+            runtime.block_on(async {
+                check(Tenure::open(&url).await.unwrap(), url.clone()).await;
+            })
+        })
+    };
+    let on_postgres = Box::new(move |runtime: Runtime| {
+        runtime.block_on(async {
+            let database = TestDatabase::create().await.unwrap();
+            check(Tenure::open(database.url()).await.unwrap(), database.url().to_owned()).await;
+        })
     });
+    for store in [alone(on("memory:".to_owned())), alone(on(file)), alone(on_postgres)] {
+        store.join().unwrap();
+    }
 }
 
 #[test]

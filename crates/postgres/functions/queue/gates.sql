@@ -125,7 +125,8 @@ begin
                      order by j.kind limit 1);
         exit when of_kind is null;
         update tenure.job j set place = case when j.run_at <= tenure.clock() then 1 else 2 end
-         where j.id in (
+         -- Picked once: a list in a join may be made again for every row, and then no limit holds.
+         where j.id = any (array(
             select p.id from tenure.job p
              where p.queue = of_queue and p.limit_key = of_key and p.kind = of_kind and p.place = 3
                and (p.ordering_key is null
@@ -133,7 +134,7 @@ begin
                        and not exists (select from tenure.lane l
                                         where l.queue = of_queue and l.key = p.ordering_key
                                           and (l.running is not null or l.blocked_by is not null)))
-             order by p.priority desc, p.created_at, p.id limit slots for update skip locked);
+             order by p.priority desc, p.created_at, p.id limit slots for update skip locked));
         get diagnostics n = row_count;
         more := more or n = slots and slots = 1000;
     end loop;
