@@ -8,7 +8,55 @@ pub mod segments;
 mod tools;
 mod walk;
 
-pub use walk::{PipelineMet, pipeline_walks};
+pub use walk::{PipelineFailure, PipelineMet, PipelineReport, pipeline_walk, pipeline_walks};
+
+use crate::conformance::Harness;
+use crate::{PipelineStore, Upkeep};
+use async_trait::async_trait;
+use std::sync::Arc;
+use tenure_core::Time;
+
+/// What a walk over pipelines needs of a backend: no other face. Every [`Harness`] is one.
+#[async_trait]
+pub trait PipelineHarness: Sized + Send + Sync + 'static {
+    /// A new, empty store on a clock that stands still at `start`.
+    async fn open_pipelines(start: Time) -> Self;
+
+    /// The store.
+    fn pipelines(&self) -> Arc<dyn PipelineStore>;
+
+    /// A second handle on the same store, as another process would have.
+    async fn other_pipelines(&self) -> Arc<dyn PipelineStore>;
+
+    /// Sets the store's clock; it stands still again at `now`.
+    async fn move_clock(&self, now: Time);
+
+    /// Raises the epoch of tokens.
+    async fn raise_epoch(&self) -> u16;
+}
+
+#[async_trait]
+impl<H: Harness> PipelineHarness for H {
+    async fn open_pipelines(start: Time) -> H {
+        H::open(start).await
+    }
+
+    fn pipelines(&self) -> Arc<dyn PipelineStore> {
+        self.store()
+    }
+
+    async fn other_pipelines(&self) -> Arc<dyn PipelineStore> {
+        self.another().await
+    }
+
+    async fn move_clock(&self, now: Time) {
+        self.set_clock(now).await;
+    }
+
+    async fn raise_epoch(&self) -> u16 {
+        Upkeep::new_epoch(&*self.store()).await.expect("new_epoch")
+    }
+}
 
 /// Stamps every scenario of pipelines as a `#[tokio::test]` for a [`Harness`](crate::conformance::Harness).
 #[macro_export]

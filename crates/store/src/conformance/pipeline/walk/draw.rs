@@ -104,7 +104,10 @@ pub(super) enum Move {
     Micros(i64),
     /// To the deadline of the nth most recent claim, or a microsecond off.
     ToDeadline(usize, i64),
-    Week,
+    /// The time that a settled run is kept, or an hour less.
+    Retention {
+        short: bool,
+    },
 }
 
 /// A small space, so that everything meets everything. The fourth contradicts the first.
@@ -162,7 +165,7 @@ fn op(c: &mut Chance) -> Op {
         166..=170 => Op::Recover { max: 1 + c.below(4) as u32 },
         171..=182 => Op::Operate { run: c.recent(), action: doing(c) },
         183..=193 => Op::Clock(match c.below(20) {
-            0 => Move::Week,
+            0 => Move::Retention { short: c.below(2) == 0 },
             1..=5 => Move::ToDeadline(c.recent(), c.below(3) as i64 - 1),
             6..=12 => Move::Micros(c.below(2_000_000) as i64),
             _ => Move::Micros(c.below(12_000_000) as i64),
