@@ -122,6 +122,11 @@ pub fn ending(body: Body<'_>, unit: UnitKey, verb: &str, by_policy: Retry) -> Re
     Ok(Ending { unit, owner, token, act })
 }
 
+/// Reads why a run is cancelled.
+pub fn cancel(body: Body<'_>) -> Result<RunAction, Problem> {
+    Ok(RunAction::Cancel { reason: body.object(&shape::CANCEL_RUN)?.text("reason") })
+}
+
 /// Reads how a run is tried again.
 pub fn retry(body: Body<'_>) -> Result<RunAction, Problem> {
     let stage = body.object(&shape::RETRY_RUN)?.text("stage");

@@ -445,6 +445,8 @@ pub static UNIT_SPLIT: Shape = Shape {
     name: "UnitSplit",
     fields: &[WORKER, HELD, required("segments", Holds::List(&[&SEGMENT]), "1 to 100,000 segments, in this order.")],
 };
+/// An operator ends a run. There is nothing to ask of its holders: they are told.
+pub static CANCEL_RUN: Shape = Shape { name: "CancelRun", fields: &[REASON] };
 /// An operator tries a run again.
 pub static RETRY_RUN: Shape = Shape {
     name: "RetryRun",
@@ -508,6 +510,7 @@ pub static ALL: &[&Shape] = &[
     &UNIT_COMPLETE,
     &SEGMENT,
     &UNIT_SPLIT,
+    &CANCEL_RUN,
     &RETRY_RUN,
 ];
 

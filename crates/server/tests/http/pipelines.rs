@@ -40,7 +40,7 @@ fn video() -> Value {
 
 impl Api {
     /// Starts a run of `video`.
-    async fn video(&self) -> String {
+    pub(crate) async fn video(&self) -> String {
         assert_eq!(self.post("/v1/pipelines", video().to_string()).await.0, 201);
         let (status, run) = self.post("/v1/pipelines/video/runs", r#"{"input":{"file":"a.mov"}}"#).await;
         assert_eq!(status, 201, "{run}");
@@ -49,7 +49,7 @@ impl Api {
     }
 
     /// Waits for the server's own orchestrator.
-    async fn unit(&self, stage: &str) -> Value {
+    pub(crate) async fn unit(&self, stage: &str) -> Value {
         let (status, claims) = self
             .post(&format!("/v1/pipelines/video/stages/{stage}/claim"), r#"{"worker":"w","max":1,"wait_ms":20000}"#)
             .await;
