@@ -101,6 +101,7 @@ macro_rules! pipeline_conformance {
                 p4_with_attempts_spent_it_stays,
                 p4_never_is_final,
                 q3_a_heartbeat_extends_the_lease_and_carries_progress,
+                q3_many_heartbeats_are_answered_each_on_its_own,
                 p7_a_record_is_fenced_and_handed_to_the_next_attempt,
                 p7_only_what_the_completion_recorded_counts,
             }

@@ -30,11 +30,8 @@ pub(super) enum Op {
         max: u32,
         lease_ms: Option<u64>,
     },
-    Beat {
-        from: From,
-        progress: bool,
-        record: Option<u8>,
-    },
+    /// Heartbeats in one call; the same unit may be among them twice.
+    Beat(Vec<Renewal>),
     Finish {
         from: From,
         act: Drawn,
@@ -60,6 +57,13 @@ pub(super) enum Op {
         before: Option<usize>,
         limit: u32,
     },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Renewal {
+    pub(super) from: From,
+    pub(super) progress: bool,
+    pub(super) record: Option<u8>,
 }
 
 /// Whose claim a write presents, and what is wrong with it.
@@ -158,7 +162,11 @@ fn op(c: &mut Chance) -> Op {
             let lease_ms = (c.below(3) == 0).then(|| 100 + c.below(5_000) as u64);
             Op::Claim { pipeline, stages, owner: c.below(4), max: 1 + c.below(4) as u32, lease_ms }
         }
-        65..=79 => Op::Beat { from: from(c), progress: c.below(2) == 0, record: c.some(2) },
+        65..=79 => {
+            let count = if c.below(2) == 0 { 1 } else { 2 + c.below(4) };
+            let one = |_| Renewal { from: from(c), progress: c.below(2) == 0, record: c.some(2) };
+            Op::Beat((0..count).map(one).collect())
+        }
         80..=134 => Op::Finish { from: from(c), act: act(c) },
         135..=139 => Op::Again(c.recent()),
         140..=165 => Op::Advance { max: if c.below(4) == 0 { 1 } else { 50 } },

@@ -40,6 +40,8 @@ worth_meeting! {
     StaleFinishRefused,
     /// A heartbeat under a lost lease was refused.
     BeatRefused,
+    /// Several heartbeats were sent in one call.
+    ManyBeats,
     /// A holder of a cancelled run was told.
     CancelledTold,
     /// An ending sent again was answered as the first time (L12).

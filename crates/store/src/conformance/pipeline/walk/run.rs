@@ -5,7 +5,7 @@
 //! that grow, no write accepted without a lease, no completion twice, no stage handed out before its prerequisites, no
 //! join before its segments, nothing of a paused run.
 
-use super::draw::{Doing, Drawn, From, Move, OWNERS, Op, STAGES, Step, Twist, definitions};
+use super::draw::{Doing, Drawn, From, Move, OWNERS, Op, Renewal, STAGES, Step, Twist, definitions};
 use super::{PipelineMet, PipelineReport};
 use crate::conformance::pipeline::PipelineHarness;
 use crate::conformance::tools::START;
@@ -133,7 +133,7 @@ impl<H: PipelineHarness> Runner<H> {
                 };
                 self.claim(&*store, claim).await
             }
-            Op::Beat { from, progress, record } => self.beat(&*store, *from, *progress, *record).await,
+            Op::Beat(renewals) => self.beat(&*store, renewals).await,
             Op::Finish { from, act } => {
                 let Some(grip) = self.presented(*from) else { return Ok(()) };
                 let act = self.act(*act, grip.token);
@@ -289,40 +289,44 @@ impl<H: PipelineHarness> Runner<H> {
         Ok(())
     }
 
-    async fn beat(
-        &mut self,
-        store: &dyn PipelineStore,
-        from: From,
-        progress: bool,
-        record: Option<u8>,
-    ) -> Result<(), String> {
-        let Some(grip) = self.presented(from) else { return Ok(()) };
-        let beat = Beat {
-            unit: grip.key.clone(),
-            owner: grip.owner.clone(),
-            token: grip.token,
-            progress: progress.then(|| "7".to_owned()),
-            record: record.map(|n| drawn_record(n, grip.token)),
+    async fn beat(&mut self, store: &dyn PipelineStore, renewals: &[Renewal]) -> Result<(), String> {
+        let beat = |renewal: &Renewal| {
+            let grip = self.presented(renewal.from)?;
+            Some(Beat {
+                unit: grip.key,
+                owner: grip.owner,
+                token: grip.token,
+                progress: renewal.progress.then(|| "7".to_owned()),
+                record: renewal.record.map(|n| drawn_record(n, grip.token)),
+            })
         };
-        let theirs = store.beat_units(vec![beat.clone()]).await.map_err(unwell)?.remove(0);
-        let mut mine = beat.clone();
-        self.key_to_core(&mut mine.unit);
-        mine.token = self.token_to_core(beat.token);
-        let ours = self.core.heartbeat(&mine, self.now);
-        if theirs.is_ok() && self.held(&beat.unit, &beat.owner, beat.token).is_none() {
-            return Err(format!("I4: {beat:?} was accepted without a lease"));
-        }
-        match ours {
-            Err(LostReason::Cancelled) => self.meet(PipelineMet::CancelledTold),
-            Err(_) => self.meet(PipelineMet::BeatRefused),
-            Ok(_) => {
-                let until = self.now;
-                let held = self.granted.iter_mut().find(|held| held.token == beat.token);
-                held.into_iter().for_each(|held| held.expires_at = held.expires_at.max(until.plus_ms(held.lease_ms)));
+        let beats: Vec<Beat> = renewals.iter().filter_map(beat).collect();
+        let answers = store.beat_units(beats.clone()).await.map_err(unwell)?;
+        same("heartbeats answered", &answers.len(), &beats.len())?;
+        for (beat, theirs) in beats.into_iter().zip(answers) {
+            if theirs.is_ok() && self.held(&beat.unit, &beat.owner, beat.token).is_none() {
+                return Err(format!("I4: {beat:?} was accepted without a lease"));
             }
+            let mut mine = beat.clone();
+            self.key_to_core(&mut mine.unit);
+            mine.token = self.token_to_core(beat.token);
+            let ours = self.core.heartbeat(&mine, self.now);
+            match ours {
+                Err(LostReason::Cancelled) => self.meet(PipelineMet::CancelledTold),
+                Err(_) => self.meet(PipelineMet::BeatRefused),
+                Ok(_) => {
+                    let until = self.now;
+                    let held = self.granted.iter_mut().filter(|held| held.token == beat.token);
+                    held.for_each(|held| held.expires_at = held.expires_at.max(until.plus_ms(held.lease_ms)));
+                }
+            }
+            self.touch(beat.unit.run);
+            same("heartbeat", &theirs, &ours)?;
         }
-        self.touch(beat.unit.run);
-        same("heartbeat", &theirs, &ours)
+        if renewals.len() > 1 {
+            self.meet(PipelineMet::ManyBeats);
+        }
+        Ok(())
     }
 
     async fn finish(&mut self, store: &dyn PipelineStore, ending: Ending) -> Result<(), String> {
