@@ -87,7 +87,7 @@ async fn fetch(cx: StageContext, seed: u64) -> Outcome<File> {
         while bytes.len() < SOURCE_BYTES {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             bytes.extend_from_slice(WORDS[(state >> 61) as usize].as_bytes());
-            bytes.extend(((state >> 55) % 8 == 0).then_some((state >> 40) as u8));
+            bytes.extend((state >> 55).is_multiple_of(8).then_some((state >> 40) as u8));
         }
         bytes.truncate(SOURCE_BYTES);
         bytes

@@ -239,18 +239,15 @@ impl StageContext {
                 of.record.iter().flat_map(|record| &record.artifacts).for_each(|artifact| add(&artifact.blake3));
             }
         }
-        let mut after = None;
-        while unit.join {
+        let (mut after, mut more) = (None, unit.join);
+        while more {
             let page = self.segments(after, tenure_core::bounds::LIST_MAX as u32).await?;
             for segment in &page.items {
                 add(segment.segment.as_deref().unwrap_or(""));
                 add(segment.output.as_deref().unwrap_or(""));
                 segment.record.iter().flat_map(|record| &record.artifacts).for_each(|artifact| add(&artifact.blake3));
             }
-            after = page.items.last().map(|unit| unit.id);
-            if !page.more {
-                break;
-            }
+            (after, more) = (page.items.last().map(|unit| unit.id), page.more);
         }
         Ok(hasher.finalize().to_hex().to_string())
     }

@@ -114,16 +114,21 @@ async fn beat_one(store: &PostgresStore, beat: &Beat) -> Result<Vec<Row>> {
     let segment = beat.unit.segment.as_deref().unwrap_or("");
     let record = recorded(beat);
     let sql = "select 1::bigint as ord, b.lease_expires_at, b.lost from tenure.beat_unit($1, $2, $3, $4, $5, $6, $7) b";
-    let params = [
-        (&beat.unit.run.0 as _, Type::INT8),
-        (&beat.unit.stage as _, Type::TEXT),
-        (&segment as _, Type::TEXT),
-        (&beat.owner as _, Type::TEXT),
-        (&beat.token.0 as _, Type::INT8),
-        (&beat.progress as _, Type::TEXT),
-        (&record as _, Type::TEXT),
-    ];
-    store.database.write(sql, &params).await
+    store
+        .database
+        .write(
+            sql,
+            &[
+                (&beat.unit.run.0, Type::INT8),
+                (&beat.unit.stage, Type::TEXT),
+                (&segment, Type::TEXT),
+                (&beat.owner, Type::TEXT),
+                (&beat.token.0, Type::INT8),
+                (&beat.progress, Type::TEXT),
+                (&record, Type::TEXT),
+            ],
+        )
+        .await
 }
 
 async fn beat_many(store: &PostgresStore, beats: &[(usize, Beat)]) -> Result<Vec<Row>> {
@@ -136,16 +141,21 @@ async fn beat_many(store: &PostgresStore, beats: &[(usize, Beat)]) -> Result<Vec
     let progresses: Vec<Option<&str>> = beats.clone().map(|beat| beat.progress.as_deref()).collect();
     let records: Vec<Option<String>> = beats.map(recorded).collect();
     let sql = "select ord, lease_expires_at, lost from tenure.beat_units($1, $2, $3, $4, $5, $6, $7)";
-    let params = [
-        (&runs as _, Type::INT8_ARRAY),
-        (&stages as _, Type::TEXT_ARRAY),
-        (&segments as _, Type::TEXT_ARRAY),
-        (&owners as _, Type::TEXT_ARRAY),
-        (&tokens as _, Type::INT8_ARRAY),
-        (&progresses as _, Type::TEXT_ARRAY),
-        (&records as _, Type::TEXT_ARRAY),
-    ];
-    store.database.write(sql, &params).await
+    store
+        .database
+        .write(
+            sql,
+            &[
+                (&runs, Type::INT8_ARRAY),
+                (&stages, Type::TEXT_ARRAY),
+                (&segments, Type::TEXT_ARRAY),
+                (&owners, Type::TEXT_ARRAY),
+                (&tokens, Type::INT8_ARRAY),
+                (&progresses, Type::TEXT_ARRAY),
+                (&records, Type::TEXT_ARRAY),
+            ],
+        )
+        .await
 }
 
 /// `tenure.finish_unit` reads this delay of a fail as "never again" …
