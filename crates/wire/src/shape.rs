@@ -393,6 +393,11 @@ pub static RUN: Shape = Shape {
     fields: &[
         optional("input", Holds::Json, "What its first stages work on, at most 1 MiB; default null."),
         optional("version", Holds::Int(1, i32::MAX as i64), "Under which version; default the highest."),
+        optional(
+            "key",
+            Holds::Text,
+            "The same key and input is the same run, as long as it is kept; another input is refused.",
+        ),
     ],
 };
 /// A claim of units of a stage.

@@ -21,6 +21,8 @@ pub(super) struct Disguise {
     pub(super) declared: BTreeMap<(String, u32), Definition>,
     /// The highest version of each pipeline.
     pub(super) highest: BTreeMap<String, u32>,
+    /// The keys of runs that were started without them.
+    pub(super) keys: BTreeMap<RunId, String>,
     /// Claims, to be given out again.
     pub(super) claims: BTreeMap<UnitKey, ClaimedUnit>,
     /// Units that are shown as if they had to be done again.
@@ -81,6 +83,7 @@ impl Disguise {
     /// A run as the wrong store shows it; `done` of its stages are `DONE`.
     pub(super) fn run(&self, bug: Bug, mut run: Run, done: usize) -> Run {
         run.paused |= self.paused.contains(&run.id);
+        run.key = self.keys.get(&run.id).cloned().or(run.key);
         match bug {
             Bug::VersionTaken => run.version = self.highest.get(&run.pipeline).copied().unwrap_or(run.version),
             Bug::DoneWithError if run.status == RunStatus::Error && done > 0 => run.status = RunStatus::Done,

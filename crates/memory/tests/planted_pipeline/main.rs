@@ -66,6 +66,8 @@ planted! {
     run_done_with_a_stage_in_error: DoneWithError => "P1",
     run_goes_on_under_a_new_version: VersionTaken => ANYTHING,
     same_version_replaced: VersionReplaced => "apply",
+    key_of_a_run_ignored: KeyIgnored => "start",
+    key_compares_the_text_of_an_input: KeyComparesText => "start",
     cancel_leaves_its_holders: CancelLeavesHolders => "I3",
     cancelled_called_finished: CancelledCalledFinished => ANYTHING,
     pause_ignored: PauseIgnored => "Y",
@@ -87,14 +89,13 @@ planted! {
     panic_on_an_unknown_run: PanicsOnUnknown => "the store panicked",
 }
 
-/// A walk fails, and what it says first begins with the rule that was broken or the answer that differs; with another
-/// seed something else may have shown first.
+/// A walk fails, what it says first begins with the rule that was broken or the answer that differs, and a short list shows
+/// it; with another seed something else may have shown first, or shrinking may have got stuck.
 async fn assert_caught<const BUG: usize>(catcher: &str) {
     let mut others = Vec::new();
     for seed in 0..SEEDS {
         let Err(failure) = pipeline_walk::<Planted<BUG>>(seed, STEPS).await else { continue };
-        assert!(failure.shrunk.len() <= SHRUNK_MAX, "{:?} took {failure}", Bug::ALL[BUG]);
-        if failure.message.starts_with(catcher) {
+        if failure.message.starts_with(catcher) && failure.shrunk.len() <= SHRUNK_MAX {
             println!("{failure}");
             return;
         }

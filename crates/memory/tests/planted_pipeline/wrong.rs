@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 use tenure_core::pipeline::{
     Act, Advanced, Applied, Beat, Beaten, Claim, ClaimedUnit, Claims, Definition, Ended, Ending, Event, Filter,
     History, NewRun, Outcome, PipelineInfo, Recovered, Refusal, Run, RunAction, RunId, RunRefusal, RunStatus,
-    StageInfo, Status, Taken, Unit, UnitKey, What,
+    StageInfo, StartRefusal, Status, Taken, Unit, UnitKey, What,
 };
 use tenure_core::queue::{Lease, Page, Retry};
 use tenure_core::{LostReason, Time, Token};
@@ -233,8 +233,20 @@ impl PipelineStore for Wrong {
         Ok(page)
     }
 
-    async fn start_run(&self, run: NewRun) -> Result<Option<RunId>> {
-        self.right.start_run(run).await
+    async fn start_run(&self, run: NewRun) -> Result<std::result::Result<RunId, StartRefusal>> {
+        let key = run.key.clone();
+        let kept = if self.is(Bug::KeyIgnored) { NewRun { key: None, ..run.clone() } } else { run.clone() };
+        let started = self.right.start_run(kept).await?;
+        if let (Bug::KeyIgnored, Ok(id), Some(key)) = (self.bug, started, key) {
+            self.disguise().keys.insert(id, key);
+        }
+        if let (Bug::KeyComparesText, Ok(id)) = (self.bug, started) {
+            let holder = self.right.run(id).await?.map(|(holder, _)| holder.input);
+            if holder.is_some_and(|input| input != run.input) {
+                return Ok(Err(StartRefusal::KeyTaken(id)));
+            }
+        }
+        Ok(started)
     }
 
     async fn claim_units(&self, claim: Claim) -> Result<Option<Claims>> {

@@ -179,6 +179,10 @@ async fn a_wrong_field_is_422_and_named() {
     let more: Vec<(String, String, &str, &str)> = vec![
         ("/v1/pipelines/video/runs".into(), r#"{"version":0}"#.into(), "out_of_bounds", "version"),
         ("/v1/pipelines/video/runs".into(), r#"{"input":"\u0000"}"#.into(), "unsupported_character", "input"),
+        ("/v1/pipelines/video/runs".into(), r#"{"key":""}"#.into(), "invalid_name", "key"),
+        ("/v1/pipelines/video/runs".into(), r#"{"key":7}"#.into(), "wrong_type", "key"),
+        ("/v1/pipelines/video/runs".into(), r#"{"key":"a\u202eb"}"#.into(), "unsupported_character", "key"),
+        ("/v1/pipelines/video/runs".into(), json!({"key": "x".repeat(257)}).to_string(), "invalid_name", "key"),
         (fetch("fail"), with(r#""retry":true"#), "missing_field", "error"),
         (fetch("fail"), with(r#""error":"e","retry":false,"retry_in_ms":1"#), "contradiction", "retry_in_ms"),
         (fetch("fail"), with(r#""error":"e","retry_in_ms":-1"#), "out_of_bounds", "retry_in_ms"),

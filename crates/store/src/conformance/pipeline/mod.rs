@@ -68,6 +68,8 @@ macro_rules! pipeline_conformance {
                 y_another_graph_under_the_same_version_is_refused,
                 p1_a_run_begins_with_every_stage_new,
                 x_a_run_of_an_unknown_pipeline_is_absent,
+                q7_a_run_is_started_once_under_a_key,
+                q7_many_starters_under_one_key_have_one_run,
                 x_runs_go_on_under_their_version,
                 p2_only_the_orchestrator_makes_a_stage_ready,
                 p2_a_stage_waits_for_all_its_prerequisites,

@@ -22,6 +22,8 @@ pub(super) enum Op {
     Start {
         definition: usize,
         version: bool,
+        /// A key, and one of the inputs that go with keys.
+        key: Option<(usize, usize)>,
     },
     Claim {
         pipeline: usize,
@@ -135,6 +137,9 @@ pub(super) fn definitions() -> [Definition; 4] {
     [first, second, third, against]
 }
 
+/// The inputs of runs with a key: the first two are one value, written otherwise.
+pub(super) const KEYED_INPUTS: [&str; 3] = [r#"{"a":1,"b":2}"#, r#"{ "b": 2, "a": 1 }"#, "[]"];
+
 /// The stages that operations name; not every pipeline has each.
 pub(super) const STAGES: [&str; 6] = ["a", "b", "c", "d", "e", "z"];
 
@@ -149,7 +154,10 @@ pub(super) fn draw(seed: u64, steps: u32) -> Vec<Step> {
 fn op(c: &mut Chance) -> Op {
     match c.below(200) {
         0 => Op::Apply(c.below(4)),
-        1..=9 => Op::Start { definition: c.below(3), version: c.below(3) == 0 },
+        1..=9 => {
+            let key = (c.below(4) == 0).then(|| (c.below(3), c.below(3)));
+            Op::Start { definition: c.below(3), version: c.below(3) == 0, key }
+        }
         10..=64 => {
             // Mostly what the pipeline has: `q` knows no `c` and no `e`, and nobody knows the last.
             let pipeline = c.below(2);

@@ -82,6 +82,10 @@ worth_meeting! {
     Paused,
     /// An operator's action was refused.
     ActionRefused,
+    /// A run sent again under its key was answered as the first time (Q7).
+    StartedAgain,
+    /// A key belonged to another run.
+    KeyTaken,
     /// A version was refused.
     VersionTaken,
     /// A claim named what is not on record.

@@ -5,7 +5,7 @@
 //! that grow, no write accepted without a lease, no completion twice, no stage handed out before its prerequisites, no
 //! join before its segments, nothing of a paused run.
 
-use super::draw::{Doing, Drawn, From, Move, OWNERS, Op, Renewal, STAGES, Step, Twist, definitions};
+use super::draw::{Doing, Drawn, From, KEYED_INPUTS, Move, OWNERS, Op, Renewal, STAGES, Step, Twist, definitions};
 use super::{PipelineMet, PipelineReport};
 use crate::conformance::pipeline::PipelineHarness;
 use crate::conformance::tools::START;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tenure_core::pipeline::{
     Act, Advanced, Artifact, Beat, Claim, ClaimedUnit, Ending, Filter, History, NewRun, NewSegment, Outcome, Pipelines,
-    Reason, Record, Refusal, Run, RunAction, RunId, RunStatus, Sealed, StageInfo, Status, Unit, UnitKey,
+    Reason, Record, Refusal, Run, RunAction, RunId, RunStatus, Sealed, StageInfo, StartRefusal, Status, Unit, UnitKey,
 };
 use tenure_core::{LostReason, Time, Token};
 
@@ -122,7 +122,16 @@ impl<H: PipelineHarness> Runner<H> {
         let store = self.handles[usize::from(step.second_handle)].clone();
         match &step.op {
             Op::Apply(which) => self.apply(&*store, *which).await,
-            Op::Start { definition, version } => self.start(&*store, *definition, *version).await,
+            Op::Start { definition, version, key } => {
+                let of = &definitions()[*definition];
+                let input = key.map_or_else(|| format!("[{}]", self.runs.len()), |(_, n)| KEYED_INPUTS[n].to_owned());
+                let new = NewRun {
+                    version: version.then_some(of.version),
+                    key: key.map(|(key, _)| format!("k{key}")),
+                    ..NewRun::new(of.name.clone(), input)
+                };
+                self.start(&*store, new).await
+            }
             Op::Claim { pipeline, stages, owner, max, lease_ms } => {
                 let claim = Claim {
                     pipeline: ["p", "q"][*pipeline].to_owned(),
@@ -196,15 +205,15 @@ impl<H: PipelineHarness> Runner<H> {
         same("pipelines", &theirs, &self.core.pipelines(None, 10))
     }
 
-    async fn start(&mut self, store: &dyn PipelineStore, which: usize, version: bool) -> Result<(), String> {
-        let definition = &definitions()[which];
-        let input = format!("[{}]", self.runs.len());
-        let new =
-            NewRun { version: version.then_some(definition.version), ..NewRun::new(definition.name.clone(), input) };
+    async fn start(&mut self, store: &dyn PipelineStore, new: NewRun) -> Result<(), String> {
         let theirs = store.start_run(new.clone()).await.map_err(unwell)?;
         let ours = self.core.start(&new, self.now);
         match (theirs, ours) {
-            (Some(theirs), Some(ours)) => {
+            (Ok(theirs), Ok(ours)) if self.runs.iter().any(|(_, known)| *known == ours) => {
+                self.meet(PipelineMet::StartedAgain);
+                same("start under a key", &self.run_id_to_core(theirs), &ours)
+            }
+            (Ok(theirs), Ok(ours)) => {
                 if self.runs.last().is_some_and(|last| last.0 >= theirs) {
                     return Err(format!("X: run {theirs} after {:?}", self.runs.last()));
                 }
@@ -212,7 +221,16 @@ impl<H: PipelineHarness> Runner<H> {
                 self.runs.push((theirs, ours));
                 Ok(())
             }
-            (theirs, ours) => same("start", &theirs.is_some(), &ours.is_some()),
+            (theirs, ours) => {
+                if let Err(StartRefusal::KeyTaken(_)) = ours {
+                    self.meet(PipelineMet::KeyTaken);
+                }
+                let theirs = theirs.map(|id| self.run_id_to_core(id)).map_err(|refusal| match refusal {
+                    StartRefusal::KeyTaken(id) => StartRefusal::KeyTaken(self.run_id_to_core(id)),
+                    StartRefusal::Absent => StartRefusal::Absent,
+                });
+                same("start", &theirs, &ours)
+            }
         }
     }
 
