@@ -279,7 +279,12 @@ pub(crate) async fn main() -> tenure::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let url = arguments.next().unwrap_or_else(|| "memory:".to_owned());
     let folder = arguments.next().unwrap_or_else(|| "artifacts".to_owned());
-    let tenure = Tenure::open(&url).await?;
+    run(&url, &folder).await
+}
+
+/// Takes up the run that is not finished, or starts one, and sees it to its end.
+pub(crate) async fn run(url: &str, folder: &str) -> tenure::Result<()> {
+    let tenure = Tenure::open(url).await?;
     tenure.apply_pipeline(definition()).await?;
     // What an earlier process left is taken up.
     let unfinished = Filter { pipeline: Some("encode".to_owned()), status: Some(RunStatus::Running) };
@@ -287,6 +292,6 @@ pub(crate) async fn main() -> tenure::Result<()> {
         Some(run) => run.id,
         None => tenure.start_run(NewRun::new("encode", "7")).await?,
     };
-    println!("run {run} published {}", finish(&tenure, run, &folder).await?);
+    println!("run {run} published {}", finish(&tenure, run, folder).await?);
     Ok(())
 }
