@@ -36,6 +36,9 @@ pub enum Error {
     /// A version of a pipeline is on record with another graph. Nothing was changed.
     #[error("this version is on record with another graph: apply it under a higher version")]
     VersionTaken,
+    /// The key of a run to start belongs to another one. Nothing was started.
+    #[error("the key belongs to run {0}, which was started with another input or version")]
+    RunKeyTaken(tenure_core::pipeline::RunId),
     /// What was named is not on record: a pipeline, a stage or a run.
     #[error("{0} is not on record")]
     Absent(String),
@@ -71,6 +74,7 @@ impl Error {
             Error::Domain(refused) => refused.code(),
             Error::Sync(refused) => refused.code(),
             Error::VersionTaken => "version_taken",
+            Error::RunKeyTaken(_) => "dedup_conflict",
             Error::Absent(_) => "not_found",
             Error::CannotSplit(_) => "cannot_split",
             Error::RunRefused(refusal) => refusal.as_str(),

@@ -6,7 +6,7 @@ use std::sync::{MutexGuard, PoisonError};
 use tenure_core::Time;
 use tenure_core::pipeline::{
     Advanced, Applied, Beat, Beaten, Claim, Claims, Definition, Ended, Ending, Filter, History, NewRun, PipelineInfo,
-    Pipelines, Recovered, Refusal, Run, RunAction, RunId, RunRefusal, RunStatus, StageInfo, Taken, Unit,
+    Pipelines, Recovered, Refusal, Run, RunAction, RunId, RunRefusal, RunStatus, StageInfo, StartRefusal, Taken, Unit,
 };
 use tenure_core::queue::Page;
 use tenure_store::{Fenced, PipelineStore, QueueStore, Result, Upkeep, WAKE_ORCHESTRATOR, wake_of_pipeline};
@@ -34,7 +34,7 @@ impl PipelineStore for MemoryStore {
         Ok(self.locked_pipelines().0.pipelines(after, limit as usize))
     }
 
-    async fn start_run(&self, run: NewRun) -> Result<Option<RunId>> {
+    async fn start_run(&self, run: NewRun) -> Result<std::result::Result<RunId, StartRefusal>> {
         let started = {
             let (mut pipelines, now) = self.locked_pipelines();
             pipelines.start(&run, now)

@@ -37,8 +37,11 @@ create table tenure.run (
     pipeline text collate "C" not null,
     status text not null check (status in ('RUNNING', 'DONE', 'ERROR')),
     input text not null,
+    key text collate "C",
     check ((finished_at is null) = (status = 'RUNNING'))
 ) with (fillfactor = 70);
+-- Started once under a key, as long as the run is kept.
+create unique index run_key on tenure.run (pipeline, key) where key is not null;
 create index run_pipeline on tenure.run (pipeline, id);
 create index run_status on tenure.run (status, id);
 create index run_age on tenure.run (finished_at) where finished_at is not null;

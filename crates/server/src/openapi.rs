@@ -31,7 +31,7 @@ pub(crate) fn finished(mut openapi: OpenApi) -> String {
                 "got": { "type": "string" },
                 "reason": { "type": "string", "description": "Of `lease_lost`: expired, superseded, finished, cancelled or unknown." },
                 "index": { "type": "integer", "description": "Of `dedup_conflict`: which job of the call." },
-                "id": { "type": ["string", "null"], "description": "Of `dedup_conflict`: the job that holds the key; null if it is another of the same call." }
+                "id": { "type": ["string", "null"], "description": "Of `dedup_conflict`: the job or run that holds the key; null if it is another of the same call." }
             },
             "additionalProperties": true
         } }

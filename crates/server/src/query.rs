@@ -1,7 +1,7 @@
 //! Query strings, read as strictly as bodies.
 
 use axum::extract::{Query, Request};
-use axum::http::Uri;
+use axum::http::{Method, Uri};
 use axum::middleware::Next;
 use axum::response::Response;
 use tenure::bounds;
@@ -60,6 +60,14 @@ impl Parameters {
         let whole = |value: &str| value.parse().ok().filter(|limit| (1..=max).contains(limit));
         Ok(self.read_as("limit", &format!("1 to {max}"), whole)?.unwrap_or(bounds::LIST_DEFAULT))
     }
+}
+
+/// Refuses a query of a write that shares its address with a list: only the list reads one.
+pub(crate) async fn of_lists(request: Request, next: Next) -> Result<Response, Refused> {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        Parameters::read(request.uri(), &[])?;
+    }
+    Ok(next.run(request).await)
 }
 
 /// Refuses a query where none is read: a parameter that does nothing would pass for one that does.

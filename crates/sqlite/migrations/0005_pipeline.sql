@@ -28,8 +28,11 @@ CREATE TABLE run (
     status      TEXT NOT NULL CHECK (status IN ('RUNNING', 'DONE', 'ERROR')),
     paused      INTEGER NOT NULL DEFAULT 0 CHECK (paused IN (0, 1)),
     created_at  INTEGER NOT NULL,
-    finished_at INTEGER CHECK ((finished_at IS NULL) = (status = 'RUNNING'))
+    finished_at INTEGER CHECK ((finished_at IS NULL) = (status = 'RUNNING')),
+    key         TEXT
 ) STRICT;
+-- Started once under a key, as long as the run is kept.
+CREATE UNIQUE INDEX run_key ON run (pipeline, key) WHERE key IS NOT NULL;
 CREATE INDEX run_pipeline ON run (pipeline, id);
 CREATE INDEX run_status ON run (status, id);
 CREATE INDEX run_age ON run (finished_at) WHERE finished_at IS NOT NULL;

@@ -211,6 +211,7 @@ statements! {
     PIPELINE_HELD_OF_RUN = "pipeline/held_of_run.sql",
     PIPELINE_KNOWS_STAGE = "pipeline/knows_stage.sql",
     PIPELINE_MOVABLE_SEGMENTS = "pipeline/movable_segments.sql",
+    PIPELINE_KEYED = "pipeline/keyed.sql",
     PIPELINE_NEXT_DUE = "pipeline/next_due.sql",
     PIPELINE_OPEN_RUN = "pipeline/open_run.sql",
     PIPELINE_OPEN_SEGMENTS = "pipeline/open_segments.sql",

@@ -12,7 +12,7 @@ use tenure_store::PipelineStore;
 async fn in_state(file: &File, status: Status) -> Connection {
     let store = file.open().await;
     store.apply_pipeline(Definition::new("p").stage(Stage::new("a"))).await.unwrap().unwrap();
-    store.start_run(NewRun::new("p", "1")).await.unwrap();
+    store.start_run(NewRun::new("p", "1")).await.unwrap().unwrap();
     if status != Status::New {
         store.advance_runs(1).await.unwrap();
     }

@@ -7,7 +7,7 @@ use crate::{Fenced, Result};
 use async_trait::async_trait;
 use tenure_core::pipeline::{
     Advanced, Applied, Beat, Beaten, Claim, Claims, Definition, Ended, Ending, Filter, History, NewRun, PipelineInfo,
-    Recovered, Refusal, Run, RunAction, RunId, RunRefusal, RunStatus, StageInfo, Taken, Unit,
+    Recovered, Refusal, Run, RunAction, RunId, RunRefusal, RunStatus, StageInfo, StartRefusal, Taken, Unit,
 };
 use tenure_core::queue::Page;
 
@@ -32,8 +32,8 @@ pub trait PipelineStore: Send + Sync + 'static {
     /// The highest version of each pipeline, by name, from after `after`.
     async fn pipelines(&self, after: Option<&str>, limit: u32) -> Result<Page<PipelineInfo>>;
 
-    /// Starts a run, all its stages `NEW`; `None` if the pipeline, or that version of it, is not on record.
-    async fn start_run(&self, run: NewRun) -> Result<Option<RunId>>;
+    /// Starts a run, all its stages `NEW`, or answers the one that was started under the same key.
+    async fn start_run(&self, run: NewRun) -> Result<std::result::Result<RunId, StartRefusal>>;
 
     /// Takes units that are `READY`, after returning those of these stages whose lease ran out (L7). `None` if no version
     /// of the pipeline has one of the stages.

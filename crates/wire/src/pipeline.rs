@@ -52,7 +52,8 @@ fn stage(mut object: Object<'_>) -> Stage {
 pub fn run(body: Body<'_>, pipeline: &str) -> Result<NewRun, Problem> {
     let mut object = body.object(&shape::RUN)?;
     let input = object.json("input").unwrap_or("null").to_owned();
-    Ok(NewRun { pipeline: pipeline.to_owned(), version: object.int("version").map(narrowed), input })
+    let (version, key) = (object.int("version").map(narrowed), object.text("key"));
+    Ok(NewRun { pipeline: pipeline.to_owned(), version, input, key })
 }
 
 /// Reads a claim of units, and how long it may wait.
@@ -120,6 +121,11 @@ pub fn ending(body: Body<'_>, unit: UnitKey, verb: &str, by_policy: Retry) -> Re
         _ => Act::Release,
     };
     Ok(Ending { unit, owner, token, act })
+}
+
+/// Reads why a run is cancelled.
+pub fn cancel(body: Body<'_>) -> Result<RunAction, Problem> {
+    Ok(RunAction::Cancel { reason: body.object(&shape::CANCEL_RUN)?.text("reason") })
 }
 
 /// Reads how a run is tried again.
@@ -217,6 +223,8 @@ pub struct Run {
     /// When it was settled.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub finished_at: Option<At>,
+    /// The key under which it was started.
+    pub key: Option<String>,
     /// What it was started with; not in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Json>,
@@ -237,6 +245,7 @@ impl Run {
             paused: run.paused,
             created_at: At(run.created_at),
             finished_at: run.finished_at.map(At),
+            key: run.key,
             input: None,
             stages: None,
         }

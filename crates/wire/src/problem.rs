@@ -148,6 +148,10 @@ impl From<Error> for Problem {
             Error::Domain(refused) => refused.into(),
             Error::Sync(refused) => refused.into(),
             Error::Absent(what) => Problem::absent(&what),
+            Error::RunKeyTaken(holder) => {
+                let message = format!("{error}: nothing was started; use another key, or send the same");
+                Problem::new(Kind::Conflict, error.code(), message).fact("id", holder.to_string())
+            }
             Error::VersionTaken | Error::CannotSplit(_) => {
                 Problem::new(Kind::Conflict, error.code(), error.to_string())
             }

@@ -393,6 +393,11 @@ pub static RUN: Shape = Shape {
     fields: &[
         optional("input", Holds::Json, "What its first stages work on, at most 1 MiB; default null."),
         optional("version", Holds::Int(1, i32::MAX as i64), "Under which version; default the highest."),
+        optional(
+            "key",
+            Holds::Text,
+            "The same key and input is the same run, as long as it is kept; another input is refused.",
+        ),
     ],
 };
 /// A claim of units of a stage.
@@ -445,6 +450,8 @@ pub static UNIT_SPLIT: Shape = Shape {
     name: "UnitSplit",
     fields: &[WORKER, HELD, required("segments", Holds::List(&[&SEGMENT]), "1 to 100,000 segments, in this order.")],
 };
+/// An operator ends a run. There is nothing to ask of its holders: they are told.
+pub static CANCEL_RUN: Shape = Shape { name: "CancelRun", fields: &[REASON] };
 /// An operator tries a run again.
 pub static RETRY_RUN: Shape = Shape {
     name: "RetryRun",
@@ -508,6 +515,7 @@ pub static ALL: &[&Shape] = &[
     &UNIT_COMPLETE,
     &SEGMENT,
     &UNIT_SPLIT,
+    &CANCEL_RUN,
     &RETRY_RUN,
 ];
 

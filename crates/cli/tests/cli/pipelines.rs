@@ -23,6 +23,10 @@ fn a_pipeline_is_applied_from_toml_started_shown_and_cancelled() {
     assert!(place.out(&["pipeline", "show", "video"]).contains("encode\tfetch\t30000\t5\t0\tyes"));
     let run = place.out(&["pipeline", "start", "video", r#"{"file":"a.mov"}"#]);
     let run = run.trim();
+    let keyed = place.out(&["pipeline", "start", "video", "1", "--key", "k"]);
+    assert_eq!(place.out(&["pipeline", "start", "video", "1", "--key", "k"]), keyed);
+    assert!(place.refused(&["pipeline", "start", "video", "2", "--key", "k"], 65).contains(keyed.trim()));
+    assert_eq!(place.out(&["run", "cancel", keyed.trim()]), "ERROR\n");
     let shown = place.out(&["run", "show", run]);
     assert!(shown.starts_with(&format!("run {run} of video version 1: RUNNING\nfetch ")), "{shown}");
     assert!(shown.contains("└ encode") && shown.contains("needs fetch"), "{shown}");

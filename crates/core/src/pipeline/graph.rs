@@ -216,18 +216,23 @@ impl Definition {
     fn cycle(&self) -> Option<Vec<String>> {
         let needs: BTreeMap<&str, &[String]> =
             self.stages.iter().map(|stage| (stage.name.as_str(), stage.needs.as_slice())).collect();
-        // What can be run, round by round; what is left waits for itself.
+        // What can be run is taken away, each prerequisite looked at once; what is left waits for itself.
         let mut left: BTreeSet<&str> = needs.keys().copied().collect();
-        loop {
-            let free: Vec<&str> = left
-                .iter()
-                .copied()
-                .filter(|name| needs[name].iter().all(|need| !left.contains(need.as_str())))
-                .collect();
-            if free.is_empty() {
-                break;
+        let mut open: BTreeMap<&str, usize> = needs.iter().map(|(name, needs)| (*name, needs.len())).collect();
+        let mut waiting: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (name, needs) in &needs {
+            needs.iter().for_each(|need| waiting.entry(need).or_default().push(name));
+        }
+        let mut free: Vec<&str> = left.iter().copied().filter(|name| open[name] == 0).collect();
+        while let Some(name) = free.pop() {
+            left.remove(name);
+            for next in waiting.remove(name).unwrap_or_default() {
+                let still = open.entry(next).or_default();
+                *still -= 1;
+                if *still == 0 {
+                    free.push(next);
+                }
             }
-            left.retain(|name| !free.contains(name));
         }
         let mut at = *left.first()?;
         let mut path: Vec<&str> = Vec::new();
@@ -292,6 +297,14 @@ mod tests {
         ]);
         assert!(told.contains("b → d → c → b"), "{told}");
         assert!(refused(vec![Stage::new("a").needs(["a"])]).contains("a → a"));
+    }
+
+    #[test]
+    fn p8_a_thousand_stages_that_all_need_those_before_them_are_looked_at_once_each() {
+        let name = |n: usize| format!("s{n}");
+        let stages = (0..1_000).map(|n| Stage::new(name(n)).needs((0..n).map(name)));
+        let whole = Definition { stages: stages.collect(), ..Definition::new("p") };
+        assert_eq!(whole.check(), Ok(()));
     }
 
     #[test]

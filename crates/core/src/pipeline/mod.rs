@@ -24,7 +24,7 @@ pub use graph::{Definition, Stage, downstream};
 pub use model::Pipelines;
 pub use request::{
     Act, Advanced, Applied, Beat, Beaten, Claim, Claims, Ended, Ending, Filter, History, NewRun, NewSegment, Recovered,
-    Refusal, RunAction, RunRefusal, Taken, UnitKey,
+    Refusal, RunAction, RunRefusal, StartRefusal, Taken, UnitKey,
 };
 pub use unit::{
     Artifact, Attempt, ClaimedUnit, Outcome, PipelineInfo, Reason, Record, Run, RunId, RunStatus, Sealed,

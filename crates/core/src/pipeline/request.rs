@@ -2,7 +2,7 @@
 //!
 //! Requests are plain data. `check` refuses what is out of bounds; the library calls it before a backend sees them.
 
-use super::unit::{Artifact, Attempt, ClaimedUnit, Reason, Record, RunId, RunStatus, Status, Verb};
+use super::unit::{Artifact, Attempt, ClaimedUnit, Reason, Record, Run, RunId, RunStatus, Status, Verb};
 use super::{ARTIFACTS_MAX, Event, SEGMENTS_MAX, STAGES_MAX, VERSION_MAX};
 use crate::bounds::{self, Code, Invalid};
 use crate::json;
@@ -34,20 +34,47 @@ pub struct NewRun {
     pub version: Option<u32>,
     /// What its first stages work on, as JSON.
     pub input: String,
+    /// The same key and input is the same run of this pipeline, as long as it is kept; another input is refused.
+    pub key: Option<String>,
 }
 
 impl NewRun {
     /// A run of the highest version.
     pub fn new(pipeline: impl Into<String>, input: impl Into<String>) -> NewRun {
-        NewRun { pipeline: pipeline.into(), version: None, input: input.into() }
+        NewRun { pipeline: pipeline.into(), version: None, input: input.into(), key: None }
+    }
+
+    /// Started once under this key, however often it is sent.
+    #[must_use]
+    pub fn key(mut self, key: impl Into<String>) -> NewRun {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// Whether `run`, which holds its key, is what was asked for: the same input as a JSON value (Q7), and the version if
+    /// one was named.
+    #[must_use]
+    pub fn is(&self, run: &Run) -> bool {
+        let same = |text: &str| json::canonical("input", text).unwrap_or_else(|_| text.to_owned());
+        self.version.is_none_or(|version| version == run.version) && same(&self.input) == same(&run.input)
     }
 
     /// Refuses what is out of bounds.
     pub fn check(&self) -> Result<(), Invalid> {
         bounds::name("pipeline", &self.pipeline)?;
         self.version.map_or(Ok(()), |version| bounds::within("version", version.into(), 1, VERSION_MAX))?;
+        self.key.as_deref().map_or(Ok(()), |key| bounds::key("key", key))?;
         json::check("input", &self.input)
     }
+}
+
+/// Why a run was not started. Nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartRefusal {
+    /// The pipeline, or that version of it, is not on record.
+    Absent,
+    /// The key belongs to this run, which was started otherwise.
+    KeyTaken(RunId),
 }
 
 /// Names a unit.

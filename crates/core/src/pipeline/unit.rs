@@ -385,6 +385,8 @@ pub struct Run {
     pub created_at: Time,
     /// When it was settled.
     pub finished_at: Option<Time>,
+    /// The key under which it was started.
+    pub key: Option<String>,
 }
 
 /// A version of a pipeline on record.

@@ -1,6 +1,6 @@
 //! What a stage's handler is given beside its input.
 
-use super::artifacts::{self, ArtifactStore, Validity, validate};
+use super::artifacts::{self, ArtifactStore, Hashing, Reader, Validity, validate};
 use super::{Artifact, Beat, ClaimedUnit, Record, RunId, Sealed, UnitKey};
 use crate::heart::{Cancelled, Hold};
 use crate::job::to_json;
@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tenure_core::Token;
 use tenure_core::pipeline::Unit;
 use tenure_core::queue::Page;
+use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// One attempt at one stage or segment, in the hands of its handler. Cheap to clone.
 #[derive(Clone)]
@@ -125,31 +126,55 @@ impl StageContext {
 
     /// Writes an artifact (P7): under a temporary name, flushed, recorded under this lease, and only then at its path.
     pub async fn write(&self, name: &str, bytes: impl Into<Vec<u8>>) -> Result<Artifact> {
-        let bytes = bytes.into();
-        let artifact = Artifact { path: self.path(name), size: bytes.len() as u64, blake3: artifacts::blake3(&bytes) };
+        self.write_from(name, bytes.into().as_slice()).await
+    }
+
+    /// Writes an artifact as [`write`](StageContext::write) does, from a reader, in pieces: it need not fit into memory. An
+    /// open file is a reader.
+    pub async fn write_from(&self, name: &str, from: impl AsyncRead + Send + Unpin) -> Result<Artifact> {
+        let path = self.path(name);
         // Before anything is written: a name that cannot be recorded is refused with its reason.
-        let record = Record { token: self.token(), artifacts: vec![artifact.clone()], sealed: None };
-        record.check()?;
+        let empty = Artifact { path: path.clone(), size: 0, blake3: artifacts::blake3(&[]) };
+        Record { token: self.token(), artifacts: vec![empty], sealed: None }.check()?;
         // Attempts that overlap, as one that lost its lease may, never share a temporary file.
-        let temporary = format!("{}.tmp-{}", artifact.path, self.token());
-        self.attempt.artifacts.write(&temporary, bytes).await?;
-        self.keep(artifact.clone());
-        if let Err(refused) = self.record(None).await {
-            self.attempt.artifacts.remove(&temporary).await?;
-            return Err(refused);
+        let temporary = format!("{path}.tmp-{}", self.token());
+        let mut from = Hashing::new(from);
+        let written = match self.attempt.artifacts.write(&temporary, Box::pin(&mut from)).await {
+            Ok(()) => {
+                let (size, blake3) = from.fingerprint();
+                let artifact = Artifact { path, size, blake3 };
+                self.keep(artifact.clone());
+                let recorded = self.record(None).await.inspect_err(|_| self.forget(&artifact));
+                recorded.map(|()| artifact)
+            }
+            Err(failed) => Err(failed),
+        };
+        match written {
+            Ok(artifact) => {
+                self.attempt.artifacts.publish(&temporary, &artifact.path).await?;
+                Ok(artifact)
+            }
+            Err(refused) => {
+                // Best effort: nobody takes a temporary file for an artifact.
+                let _ = self.attempt.artifacts.remove(&temporary).await;
+                Err(refused)
+            }
         }
-        self.attempt.artifacts.publish(&temporary, &artifact.path).await?;
-        Ok(artifact)
     }
 
     /// Reads an artifact of any unit, and insists that it is what was recorded of it.
     pub async fn read(&self, artifact: &Artifact) -> Result<Vec<u8>> {
-        let wrong = |message: &str| crate::Error::Artifact { path: artifact.path.clone(), message: message.to_owned() };
-        let bytes = self.attempt.artifacts.read(&artifact.path).await?.ok_or_else(|| wrong("it is missing"))?;
-        if bytes.len() as u64 != artifact.size || artifacts::blake3(&bytes) != artifact.blake3 {
-            return Err(wrong("it is not what was recorded"));
-        }
+        let mut bytes = Vec::new();
+        let read = self.open(artifact).await?.read_to_end(&mut bytes).await;
+        read.map_err(|error| artifacts::failed(&artifact.path, error))?;
         Ok(bytes)
+    }
+
+    /// Opens an artifact of any unit, to be read in pieces. Its end is an error unless all of it was what was recorded.
+    pub async fn open(&self, artifact: &Artifact) -> Result<Reader<'static>> {
+        let found = self.attempt.artifacts.open(&artifact.path).await?;
+        let found = found.ok_or_else(|| artifacts::failed(&artifact.path, "it is missing"))?;
+        Ok(Box::pin(Hashing::new(found).expecting(artifact)))
     }
 
     /// The artifacts that a prerequisite of this stage recorded.
@@ -165,6 +190,11 @@ impl StageContext {
         let mut made = self.attempt.made.lock().unwrap_or_else(PoisonError::into_inner);
         made.retain(|other| other.path != artifact.path);
         made.push(artifact);
+    }
+
+    fn forget(&self, artifact: &Artifact) {
+        let mut made = self.attempt.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.retain(|other| other != artifact);
     }
 
     pub(super) fn made(&self, sealed: Option<Sealed>) -> Record {
@@ -208,18 +238,15 @@ impl StageContext {
                 of.record.iter().flat_map(|record| &record.artifacts).for_each(|artifact| add(&artifact.blake3));
             }
         }
-        let mut after = None;
-        while unit.join {
+        let (mut after, mut more) = (None, unit.join);
+        while more {
             let page = self.segments(after, tenure_core::bounds::LIST_MAX as u32).await?;
             for segment in &page.items {
                 add(segment.segment.as_deref().unwrap_or(""));
                 add(segment.output.as_deref().unwrap_or(""));
                 segment.record.iter().flat_map(|record| &record.artifacts).for_each(|artifact| add(&artifact.blake3));
             }
-            after = page.items.last().map(|unit| unit.id);
-            if !page.more {
-                break;
-            }
+            (after, more) = (page.items.last().map(|unit| unit.id), page.more);
         }
         Ok(hasher.finalize().to_hex().to_string())
     }

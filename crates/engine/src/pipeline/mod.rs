@@ -60,7 +60,7 @@ pub use worker::StageWorker;
 
 use crate::{Error, Explanation, Result, Tenure};
 use tenure_core::bounds;
-use tenure_core::pipeline::{explain, timeline};
+use tenure_core::pipeline::{StartRefusal, explain, timeline};
 use tenure_core::queue::Page;
 
 /// Claims and events of a run that a timeline shows at most of each.
@@ -86,14 +86,17 @@ impl Tenure {
         Ok(self.store.pipelines(after, limit).await?)
     }
 
-    /// Starts a run.
+    /// Starts a run; with a [`key`](NewRun::key), once however often it is sent.
     pub async fn start_run(&self, run: NewRun) -> Result<RunId> {
         run.check()?;
         let name = match run.version {
             Some(version) => format!("version {version} of pipeline {}", run.pipeline),
             None => format!("pipeline {}", run.pipeline),
         };
-        self.store.start_run(run).await?.ok_or(Error::Absent(name))
+        self.store.start_run(run).await?.map_err(|refusal| match refusal {
+            StartRefusal::Absent => Error::Absent(name),
+            StartRefusal::KeyTaken(holder) => Error::RunKeyTaken(holder),
+        })
     }
 
     /// One run and its stages.

@@ -15,12 +15,17 @@ const FAILED_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Advances runs. It has no way to claim or to finish:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0599
 /// # async fn wrong(tenure: tenure::Tenure, ending: tenure::pipeline::Ending) -> tenure::Result<()> {
 /// tenure.orchestrator().finish(ending).await?;
 /// # Ok(()) }
 /// ```
-/// ```compile_fail
+/// ```compile_fail,E0599
+/// # async fn wrong(tenure: tenure::Tenure, unit: tenure::pipeline::UnitKey) -> tenure::Result<()> {
+/// tenure.orchestrator().complete(unit, "me", tenure::Token(1), None, None).await?;
+/// # Ok(()) }
+/// ```
+/// ```compile_fail,E0599
 /// # async fn wrong(tenure: tenure::Tenure, claim: tenure::pipeline::Claim) -> tenure::Result<()> {
 /// tenure.orchestrator().claim(claim).await?;
 /// # Ok(()) }

@@ -18,12 +18,17 @@ const PRUNED_PER_STEP: u32 = 50;
 
 /// Returns work whose lease ran out. It cannot complete anything:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0599
 /// # async fn wrong(tenure: tenure::Tenure, ending: tenure::pipeline::Ending) -> tenure::Result<()> {
 /// tenure.pipeline_recovery().finish(ending).await?;
 /// # Ok(()) }
 /// ```
-/// ```compile_fail
+/// ```compile_fail,E0599
+/// # async fn wrong(tenure: tenure::Tenure, unit: tenure::pipeline::UnitKey) -> tenure::Result<()> {
+/// tenure.pipeline_recovery().complete(unit, "me", tenure::Token(1), None, None).await?;
+/// # Ok(()) }
+/// ```
+/// ```compile_fail,E0599
 /// # async fn wrong(tenure: tenure::Tenure) -> tenure::Result<()> {
 /// tenure.pipeline_recovery().advance(1).await?;
 /// # Ok(()) }

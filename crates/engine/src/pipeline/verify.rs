@@ -47,16 +47,13 @@ impl Tenure {
         for stage in found.1 {
             let name = stage.unit.stage.clone();
             looked_at += check(&stage.unit, artifacts, &mut findings).await?;
-            let mut after = None;
-            while stage.segments.all > 0 {
+            let (mut after, mut more) = (None, stage.segments.all > 0);
+            while more {
                 let page = self.segments(id, &name, after, bounds::LIST_MAX as u32).await?;
                 for segment in &page.items {
                     looked_at += check(segment, artifacts, &mut findings).await?;
                 }
-                after = page.items.last().map(|unit| unit.id);
-                if !page.more {
-                    break;
-                }
+                (after, more) = (page.items.last().map(|unit| unit.id), page.more);
             }
         }
         Ok((looked_at, findings))

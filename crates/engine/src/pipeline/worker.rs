@@ -12,12 +12,12 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Claims units and ends them under its lease. It cannot make anything `READY`:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0599
 /// # async fn wrong(tenure: tenure::Tenure) -> tenure::Result<()> {
 /// tenure.stage_worker().advance(1).await?;
 /// # Ok(()) }
 /// ```
-/// ```compile_fail
+/// ```compile_fail,E0599
 /// # async fn wrong(tenure: tenure::Tenure) -> tenure::Result<()> {
 /// tenure.stage_worker().recover(1).await?;
 /// # Ok(()) }
@@ -25,6 +25,9 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// ```
 /// # async fn right(tenure: tenure::Tenure, claim: tenure::pipeline::Claim) -> tenure::Result<()> {
 /// tenure.stage_worker().claim(claim).await?;
+/// # Ok(()) }
+/// # async fn complete(tenure: tenure::Tenure, unit: tenure::pipeline::UnitKey) -> tenure::Result<()> {
+/// tenure.stage_worker().complete(unit, "me", tenure::Token(1), None, None).await?;
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use super::wrong::Wrong;
 use async_trait::async_trait;
 use tenure_core::pipeline::{
     Advanced, Applied, Beat, Beaten, Claim, Claims, Definition, Ended, Ending, Filter, History, NewRun, PipelineInfo,
-    Recovered, Refusal, Run, RunAction, RunId, RunRefusal, RunStatus, StageInfo, Taken, Unit,
+    Recovered, Refusal, Run, RunAction, RunId, RunRefusal, RunStatus, StageInfo, StartRefusal, Taken, Unit,
 };
 use tenure_core::queue::Page;
 use tenure_store::{Fenced, PipelineStore, Result};
@@ -23,7 +23,7 @@ impl PipelineStore for Wrong {
         self.right.pipelines(after, limit).await
     }
 
-    async fn start_run(&self, run: NewRun) -> Result<Option<RunId>> {
+    async fn start_run(&self, run: NewRun) -> Result<std::result::Result<RunId, StartRefusal>> {
         self.right.start_run(run).await
     }
 

@@ -1,16 +1,26 @@
--- A run begins, with every stage NEW.
+-- A run begins, with every stage NEW, unless another holds its key.
 -- Parameters  one array element for each stage, in the order of the definition; needs and backoff are array literals.
+-- Guard       the index run_key: whoever starts under the same key waits for the first, and finds its run.
+-- Reply       the run, and whether it was begun here; no id if the one that held the key was removed meanwhile.
 create or replace function tenure.start_run(
     of_pipeline text, of_version integer, with_input text, names text[], needs text[], priorities integer[],
-    leases bigint[], attempts integer[], backoffs text[], segmented boolean[], out id bigint
+    leases bigint[], attempts integer[], backoffs text[], segmented boolean[], with_key text, out id bigint,
+    out begun boolean
 ) language plpgsql as $$
 #variable_conflict use_column
 declare
     now timestamptz := tenure.clock();
 begin
     perform tenure.durably();
-    insert into tenure.run (pipeline, version, input, status, created_at)
-    values (of_pipeline, of_version, with_input, 'RUNNING', now) returning run.id into id;
+    insert into tenure.run (pipeline, version, input, status, created_at, key)
+    values (of_pipeline, of_version, with_input, 'RUNNING', now, with_key)
+    on conflict (pipeline, key) where key is not null do nothing
+    returning run.id into id;
+    begun := found;
+    if not begun then
+        select r.id into id from tenure.run r where r.pipeline = of_pipeline and r.key = with_key;
+        return;
+    end if;
     insert into tenure.unit (run, pipeline, stage, segment, needs, priority, lease_ms, attempts_max, backoff, segmented,
                              status, changed_at)
     select start_run.id, of_pipeline, s.name, '', s.needs::text[], s.priority, s.lease_ms, s.attempts_max,

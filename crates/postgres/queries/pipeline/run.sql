@@ -2,4 +2,4 @@
 -- Parameters  $1 id
 -- Reply       one row or none
 -- Index       run's key
-select r.id, r.pipeline, r.version, r.input, r.status, r.paused, r.created_at, r.finished_at from tenure.run r where r.id = $1
+select r.id, r.pipeline, r.version, r.input, r.status, r.paused, r.created_at, r.finished_at, r.key from tenure.run r where r.id = $1

@@ -181,14 +181,14 @@ pub(super) async fn skip(store: &PostgresStore, skips: Vec<Skip>) -> Result<Vec<
 async fn each(
     store: &PostgresStore,
     verb: &str,
-    names: &Vec<&str>,
-    offsets: Option<&Vec<i64>>,
-    tokens: Option<&Vec<i64>>,
+    names: &[&str],
+    offsets: Option<&[i64]>,
+    tokens: Option<&[i64]>,
 ) -> Result<Vec<Row>> {
     let sql = "select ord, word, told, fact from tenure.domain_each($1, $2, $3, $4, null, null)";
     let params = [
         (&verb as _, Type::TEXT),
-        (names as _, Type::TEXT_ARRAY),
+        (&names as _, Type::TEXT_ARRAY),
         (&offsets as _, Type::INT8_ARRAY),
         (&tokens as _, Type::INT8_ARRAY),
     ];

@@ -10,11 +10,15 @@ use async_trait::async_trait;
 use std::collections::BTreeSet;
 use tenure_core::pipeline::{
     Advanced, Applied, Beat, Beaten, Claim, Claims, Definition, Ended, Ending, Filter, History, NewRun, PipelineInfo,
-    RETENTION_MS, Recovered, Refusal, Run, RunAction, RunId, RunRefusal, RunStatus, StageInfo, Taken, Unit, downstream,
+    RETENTION_MS, Recovered, Refusal, Run, RunAction, RunId, RunRefusal, RunStatus, StageInfo, StartRefusal, Taken,
+    Unit, downstream,
 };
 use tenure_core::queue::Page;
 use tenure_store::{Fenced, PipelineStore, Result, StoreError, WAKE_ORCHESTRATOR, wake_of_pipeline};
 use tokio_postgres::types::Type;
+
+/// Looks at a key whose run is being removed, at most.
+const START_TRIES: u32 = 5;
 
 impl PostgresStore {
     /// Wakes the workers of some pipelines here and elsewhere, and the orchestrators if there is something to look at.
@@ -67,8 +71,10 @@ impl PipelineStore for PostgresStore {
         page(rows.iter().map(row::pipeline), limit)
     }
 
-    async fn start_run(&self, run: NewRun) -> Result<Option<RunId>> {
-        let Some(found) = self.pipeline(&run.pipeline, run.version).await? else { return Ok(None) };
+    async fn start_run(&self, run: NewRun) -> Result<std::result::Result<RunId, StartRefusal>> {
+        let Some(found) = self.pipeline(&run.pipeline, run.version).await? else {
+            return Ok(Err(StartRefusal::Absent));
+        };
         let stages = &found.definition.stages;
         let names: Vec<&str> = stages.iter().map(|stage| stage.name.as_str()).collect();
         // Names have no character that an array literal would have to escape, apart from being quoted.
@@ -80,27 +86,36 @@ impl PipelineStore for PostgresStore {
         let backoffs: Vec<Option<String>> = stages.iter().map(|stage| stage.backoff.map(backoff_text)).collect();
         let segmented: Vec<bool> = stages.iter().map(|stage| stage.segmented).collect();
         let version = found.definition.version as i32;
-        let row = first(
-            self.database
-                .write(
-                    "select tenure.start_run($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as id",
-                    &[
-                        (&run.pipeline, Type::TEXT),
-                        (&version, Type::INT4),
-                        (&run.input, Type::TEXT),
-                        (&names, Type::TEXT_ARRAY),
-                        (&needs, Type::TEXT_ARRAY),
-                        (&priorities, Type::INT4_ARRAY),
-                        (&leases, Type::INT8_ARRAY),
-                        (&attempts, Type::INT4_ARRAY),
-                        (&backoffs, Type::TEXT_ARRAY),
-                        (&segmented, Type::BOOL_ARRAY),
-                    ],
-                )
-                .await?,
-        )?;
-        self.wake_pipelines(None, true);
-        Ok(Some(RunId(get(&row, "id")?)))
+        for _ in 0..START_TRIES {
+            let row = first(
+                self.database
+                    .write(
+                        "select * from tenure.start_run($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+                        &[
+                            (&run.pipeline, Type::TEXT),
+                            (&version, Type::INT4),
+                            (&run.input, Type::TEXT),
+                            (&names, Type::TEXT_ARRAY),
+                            (&needs, Type::TEXT_ARRAY),
+                            (&priorities, Type::INT4_ARRAY),
+                            (&leases, Type::INT8_ARRAY),
+                            (&attempts, Type::INT4_ARRAY),
+                            (&backoffs, Type::TEXT_ARRAY),
+                            (&segmented, Type::BOOL_ARRAY),
+                            (&run.key, Type::TEXT),
+                        ],
+                    )
+                    .await?,
+            )?;
+            let Some(id) = get::<Option<i64>>(&row, "id")?.map(RunId) else { continue };
+            if get(&row, "begun")? {
+                self.wake_pipelines(None, true);
+                return Ok(Ok(id));
+            }
+            let Some((holder, _)) = self.run(id).await? else { continue };
+            return Ok(if run.is(&holder) { Ok(id) } else { Err(StartRefusal::KeyTaken(id)) });
+        }
+        Err(StoreError::unavailable("the run that holds this key is removed again and again"))
     }
 
     async fn claim_units(&self, claim: Claim) -> Result<Option<Claims>> {

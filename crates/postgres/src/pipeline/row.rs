@@ -107,6 +107,7 @@ pub(super) fn run(row: &Row) -> Result<Run> {
         paused: get(row, "paused")?,
         created_at: at(row, "created_at")?,
         finished_at: at_opt(row, "finished_at")?,
+        key: get(row, "key")?,
     })
 }
 

@@ -4,10 +4,10 @@ use super::row;
 use crate::PostgresStore;
 use crate::upkeep::first;
 use crate::value::{at, at_opt, get};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use tenure_core::pipeline::{
     Act, Beat, Beaten, Claim, ClaimedUnit, Claims, Ended, Ending, RECOVERED_PER_CLAIM, Record, Refusal, RunId, Status,
-    compose_input,
+    UnitKey, compose_input,
 };
 use tenure_core::queue::Retry;
 use tenure_core::{LostReason, Token};
@@ -71,33 +71,91 @@ fn claimed(row: &Row, claim: &Claim) -> Result<ClaimedUnit> {
 }
 
 pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Beat>) -> Result<Vec<Fenced<Beaten>>> {
-    let mut answers = Vec::with_capacity(beats.len());
-    for beat in beats {
-        let segment = beat.unit.segment.as_deref().unwrap_or("");
-        let record = beat.record.map(|record| Record { token: beat.token, ..record }.encode());
-        let row = first(
-            store
-                .database
-                .write(
-                    "select * from tenure.beat_unit($1, $2, $3, $4, $5, $6, $7)",
-                    &[
-                        (&beat.unit.run.0, Type::INT8),
-                        (&beat.unit.stage, Type::TEXT),
-                        (&segment, Type::TEXT),
-                        (&beat.owner, Type::TEXT),
-                        (&beat.token.0, Type::INT8),
-                        (&beat.progress, Type::TEXT),
-                        (&record, Type::TEXT),
-                    ],
-                )
-                .await?,
-        )?;
-        answers.push(match at_opt(&row, "lease_expires_at")? {
-            Some(lease_expires_at) => Ok(Beaten { lease_expires_at }),
-            None => Err(lost(get(&row, "lost")?)?),
-        });
+    let mut answers: Vec<Option<Fenced<Beaten>>> = vec![None; beats.len()];
+    for round in rounds(beats) {
+        let rows = match round.as_slice() {
+            [(_, beat)] => beat_one(store, beat).await?,
+            many => beat_many(store, many).await?,
+        };
+        for row in &rows {
+            let ord: i64 = get(row, "ord")?;
+            let slot = usize::try_from(ord - 1).ok().and_then(|at| round.get(at)).map(|(at, _)| *at);
+            let slot = slot.ok_or_else(|| StoreError::broken(format!("an answer to heartbeat {ord}")))?;
+            answers[slot] = Some(match at_opt(row, "lease_expires_at")? {
+                Some(lease_expires_at) => Ok(Beaten { lease_expires_at }),
+                None => Err(lost(get(row, "lost")?)?),
+            });
+        }
     }
-    Ok(answers)
+    let short = || StoreError::broken("a heartbeat was not answered");
+    answers.into_iter().map(|answer| answer.ok_or_else(short)).collect()
+}
+
+/// Splits heartbeats into rounds in which no unit appears twice, each with its place.
+fn rounds(beats: Vec<Beat>) -> Vec<Vec<(usize, Beat)>> {
+    let mut seen: HashMap<UnitKey, usize> = HashMap::with_capacity(beats.len());
+    let mut rounds: Vec<Vec<(usize, Beat)>> = Vec::new();
+    for (at, beat) in beats.into_iter().enumerate() {
+        let round = seen.entry(beat.unit.clone()).and_modify(|round| *round += 1).or_insert(0);
+        if rounds.len() <= *round {
+            rounds.push(Vec::new());
+        }
+        rounds[*round].push((at, beat));
+    }
+    rounds
+}
+
+/// What a beat records of its outputs, as it is kept.
+fn recorded(beat: &Beat) -> Option<String> {
+    beat.record.clone().map(|record| Record { token: beat.token, ..record }.encode())
+}
+
+async fn beat_one(store: &PostgresStore, beat: &Beat) -> Result<Vec<Row>> {
+    let segment = beat.unit.segment.as_deref().unwrap_or("");
+    let record = recorded(beat);
+    let sql = "select 1::bigint as ord, b.lease_expires_at, b.lost from tenure.beat_unit($1, $2, $3, $4, $5, $6, $7) b";
+    store
+        .database
+        .write(
+            sql,
+            &[
+                (&beat.unit.run.0, Type::INT8),
+                (&beat.unit.stage, Type::TEXT),
+                (&segment, Type::TEXT),
+                (&beat.owner, Type::TEXT),
+                (&beat.token.0, Type::INT8),
+                (&beat.progress, Type::TEXT),
+                (&record, Type::TEXT),
+            ],
+        )
+        .await
+}
+
+async fn beat_many(store: &PostgresStore, beats: &[(usize, Beat)]) -> Result<Vec<Row>> {
+    let beats = beats.iter().map(|(_, beat)| beat);
+    let runs: Vec<i64> = beats.clone().map(|beat| beat.unit.run.0).collect();
+    let stages: Vec<&str> = beats.clone().map(|beat| beat.unit.stage.as_str()).collect();
+    let segments: Vec<&str> = beats.clone().map(|beat| beat.unit.segment.as_deref().unwrap_or("")).collect();
+    let owners: Vec<&str> = beats.clone().map(|beat| beat.owner.as_str()).collect();
+    let tokens: Vec<i64> = beats.clone().map(|beat| beat.token.0).collect();
+    let progresses: Vec<Option<&str>> = beats.clone().map(|beat| beat.progress.as_deref()).collect();
+    let records: Vec<Option<String>> = beats.map(recorded).collect();
+    let sql = "select ord, lease_expires_at, lost from tenure.beat_units($1, $2, $3, $4, $5, $6, $7)";
+    store
+        .database
+        .write(
+            sql,
+            &[
+                (&runs, Type::INT8_ARRAY),
+                (&stages, Type::TEXT_ARRAY),
+                (&segments, Type::TEXT_ARRAY),
+                (&owners, Type::TEXT_ARRAY),
+                (&tokens, Type::INT8_ARRAY),
+                (&progresses, Type::TEXT_ARRAY),
+                (&records, Type::TEXT_ARRAY),
+            ],
+        )
+        .await
 }
 
 /// `tenure.finish_unit` reads this delay of a fail as "never again" …

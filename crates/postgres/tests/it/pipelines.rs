@@ -10,7 +10,7 @@ async fn p2_a_transition_that_is_not_listed_is_refused_by_the_database() {
     let database = database().await;
     let store = PostgresStore::open(database.url()).await.unwrap();
     store.apply_pipeline(Definition::new("p").stage(Stage::new("a"))).await.unwrap().unwrap();
-    store.start_run(NewRun::new("p", "1")).await.unwrap();
+    store.start_run(NewRun::new("p", "1")).await.unwrap().unwrap();
     let hand = connect(database.url()).await;
     for from in Status::ALL.iter().copied() {
         for to in Status::ALL.iter().copied().filter(|to| *to != from) {
@@ -42,7 +42,7 @@ async fn q11_the_view_of_stages_speaks_the_words_of_the_document() {
     let database = database().await;
     let store = PostgresStore::open(database.url()).await.unwrap();
     store.apply_pipeline(Definition::new("p").stage(Stage::new("a"))).await.unwrap().unwrap();
-    store.start_run(NewRun::new("p", "1")).await.unwrap();
+    store.start_run(NewRun::new("p", "1")).await.unwrap().unwrap();
     store.advance_runs(1).await.unwrap();
     store.claim_units(Claim::new("p", "a", "w")).await.unwrap().unwrap();
     let hand = connect(database.url()).await;

@@ -33,7 +33,8 @@ pub(crate) fn all() -> OpenApiRouter<App> {
         .routes(routes!(worker::list::list))
         .routes(routes!(pipeline::list::list, pipeline::apply::apply))
         .routes(routes!(run::list::list))
-        .routes(routes!(run::segments::segments));
+        .routes(routes!(run::segments::segments))
+        .route_layer(from_fn(query::of_lists));
     let rest = OpenApiRouter::new()
         .routes(routes!(queue::enqueue::enqueue))
         .routes(routes!(queue::claim::claim))
@@ -112,6 +113,7 @@ fn syncs() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(sync::list::list, sync::plan::plan))
         .routes(routes!(sync::show::show))
+        .route_layer(from_fn(query::of_lists))
         .merge(rest)
 }
 

@@ -2,6 +2,7 @@
 
 mod api;
 mod bad_input;
+mod bad_pipelines;
 mod domains;
 mod edges;
 mod operate;

@@ -40,7 +40,7 @@ fn video() -> Value {
 
 impl Api {
     /// Starts a run of `video`.
-    async fn video(&self) -> String {
+    pub(crate) async fn video(&self) -> String {
         assert_eq!(self.post("/v1/pipelines", video().to_string()).await.0, 201);
         let (status, run) = self.post("/v1/pipelines/video/runs", r#"{"input":{"file":"a.mov"}}"#).await;
         assert_eq!(status, 201, "{run}");
@@ -49,7 +49,7 @@ impl Api {
     }
 
     /// Waits for the server's own orchestrator.
-    async fn unit(&self, stage: &str) -> Value {
+    pub(crate) async fn unit(&self, stage: &str) -> Value {
         let (status, claims) = self
             .post(&format!("/v1/pipelines/video/stages/{stage}/claim"), r#"{"worker":"w","max":1,"wait_ms":20000}"#)
             .await;
@@ -139,6 +139,14 @@ async fn y_versions_absences_and_lost_leases_are_told() {
     other["stages"][0]["priority"] = json!(5);
     assert_eq!(api.post("/v1/pipelines", other.to_string()).await.1["error"]["code"], "version_taken");
     assert_eq!(api.post("/v1/pipelines/radio/runs", "{}").await.0, 404);
+    let keyed = |input: u32| json!({"input": input, "key": "night 7"}).to_string();
+    let (status, first) = api.post("/v1/pipelines/video/runs", keyed(1)).await;
+    assert_eq!((status, &first["key"]), (201, &json!("night 7")));
+    assert_eq!(api.post("/v1/pipelines/video/runs", keyed(1)).await.1["id"], first["id"]);
+    let (status, refused) = api.post("/v1/pipelines/video/runs", keyed(2)).await;
+    assert_eq!((status, &refused["error"]["code"]), (409, &json!("dedup_conflict")));
+    assert_eq!(refused["error"]["id"], first["id"]);
+    let (_, _) = api.post(&format!("/v1/runs/{}/cancel", first["id"].as_str().unwrap()), "").await;
     for path in ["/v1/pipelines/radio/stages/fetch/claim", "/v1/pipelines/video/stages/zebra/claim"] {
         assert_eq!(api.post(path, r#"{"worker":"w"}"#).await.0, 404);
     }

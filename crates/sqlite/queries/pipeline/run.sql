@@ -3,4 +3,4 @@
 -- In     1 id
 -- Reply  one row or none
 -- Index  run's key
-SELECT id, pipeline, version, input, status, paused, created_at, finished_at FROM run WHERE id = ?1
+SELECT id, pipeline, version, input, status, paused, created_at, finished_at, key FROM run WHERE id = ?1

@@ -8,7 +8,7 @@ use crate::sql;
 use std::collections::BTreeSet;
 use tenure_core::Time;
 use tenure_core::pipeline::{
-    Advanced, Applied, Definition, NewRun, RETENTION_MS, RunId, RunStatus, Status, Taken, Unit,
+    Advanced, Applied, Definition, NewRun, RETENTION_MS, RunId, RunStatus, StartRefusal, Status, Taken, Unit,
 };
 use tenure_store::wake_of_pipeline;
 
@@ -25,10 +25,17 @@ pub(crate) fn apply(step: &Step<'_>, definition: &Definition) -> Done<Result<App
     Ok(Ok(Applied::Created))
 }
 
-pub(crate) fn start(step: &Step<'_>, new: &NewRun) -> Done<Option<RunId>> {
+pub(crate) fn start(step: &Step<'_>, new: &NewRun) -> Done<Result<RunId, StartRefusal>> {
     let found = first(step.conn, sql::PIPELINE_DEFINITION, (&new.pipeline, new.version), row::pipeline)?;
-    let Some(definition) = found.map(|found| found.definition) else { return Ok(None) };
-    let of = (&definition.name, definition.version, &new.input, step.now.0);
+    let Some(definition) = found.map(|found| found.definition) else {
+        return Ok(Err(StartRefusal::Absent));
+    };
+    if let Some(key) = &new.key
+        && let Some(holder) = first(step.conn, sql::PIPELINE_KEYED, (&new.pipeline, key), row::run)?
+    {
+        return Ok(if new.is(&holder) { Ok(holder.id) } else { Err(StartRefusal::KeyTaken(holder.id)) });
+    }
+    let of = (&definition.name, definition.version, &new.input, step.now.0, &new.key);
     let id = RunId(value(step.conn, sql::PIPELINE_START, of)?);
     let mut add = step.conn.prepare_cached(sql::PIPELINE_ADD_UNIT)?;
     for stage in &definition.stages {
@@ -50,7 +57,7 @@ pub(crate) fn start(step: &Step<'_>, new: &NewRun) -> Done<Option<RunId>> {
         ])?;
     }
     touch(step, id, &definition.name)?;
-    Ok(Some(id))
+    Ok(Ok(id))
 }
 
 pub(crate) fn advance(step: &Step<'_>, max: u32) -> Done<Advanced> {

@@ -13,7 +13,8 @@ use async_trait::async_trait;
 use row::{all, first};
 use tenure_core::pipeline::{
     Advanced, Applied, Beat, Beaten, Claim, Claims, Definition, Ended, Ending, Filter, History, NewRun, PipelineInfo,
-    Recovered, Refusal, Run, RunAction, RunId, RunRefusal, RunStatus, SegmentCounts, StageInfo, Status, Taken, Unit,
+    Recovered, Refusal, Run, RunAction, RunId, RunRefusal, RunStatus, SegmentCounts, StageInfo, StartRefusal, Status,
+    Taken, Unit,
 };
 use tenure_core::queue::Page;
 use tenure_store::{Fenced, PipelineStore, Result};
@@ -38,7 +39,7 @@ impl PipelineStore for SqliteStore {
         .await
     }
 
-    async fn start_run(&self, run: NewRun) -> Result<Option<RunId>> {
+    async fn start_run(&self, run: NewRun) -> Result<std::result::Result<RunId, StartRefusal>> {
         self.write(10, move |step| advance::start(step, &run)).await
     }
 

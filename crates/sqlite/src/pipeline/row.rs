@@ -114,6 +114,7 @@ pub(super) fn run(row: &Row<'_>) -> Read<Run> {
         paused: row.get(5)?,
         created_at: Time(row.get(6)?),
         finished_at: time_opt(row, 7)?,
+        key: row.get(8)?,
     })
 }
 

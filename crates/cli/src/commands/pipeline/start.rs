@@ -21,11 +21,16 @@ pub(crate) struct Start {
     /// Under which version; default the highest
     #[arg(long)]
     version: Option<u32>,
+
+    /// The same key and input is the same run, as long as it is kept
+    #[arg(long)]
+    key: Option<String>,
 }
 
 impl Start {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let id = tenure.start_run(NewRun { pipeline: self.name, version: self.version, input: self.input }).await?;
+        let new = NewRun { pipeline: self.name, version: self.version, input: self.input, key: self.key };
+        let id = tenure.start_run(new).await?;
         let run = tenure.run(id).await?.ok_or_else(|| Problem::absent(&format!("run {id}")))?;
         output.show(&pipeline::Run::whole(run), |output, run| output.line(&run.id));
         Ok(())

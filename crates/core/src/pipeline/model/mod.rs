@@ -27,6 +27,8 @@ pub struct Pipelines {
     last_unit: i64,
     definitions: BTreeMap<(String, u32), (Definition, Time)>,
     runs: BTreeMap<RunId, RunRow>,
+    /// Which run of a pipeline holds a key.
+    keys: BTreeMap<(String, String), RunId>,
     units: HashMap<i64, Unit>,
     by_key: HashMap<UnitKey, i64>,
     segments: HashMap<i64, Segments>,
@@ -81,9 +83,13 @@ impl Pipelines {
         }
     }
 
-    /// Starts a run; `None` if its pipeline is not on record.
-    pub fn start(&mut self, new: &NewRun, now: Time) -> Option<RunId> {
-        let definition = self.pipeline(&new.pipeline, new.version)?.definition;
+    /// Starts a run, or answers the one that was started under the same key.
+    pub fn start(&mut self, new: &NewRun, now: Time) -> Result<RunId, StartRefusal> {
+        let definition = self.pipeline(&new.pipeline, new.version).ok_or(StartRefusal::Absent)?.definition;
+        let key = new.key.clone().map(|key| (new.pipeline.clone(), key));
+        if let Some(holder) = key.as_ref().and_then(|key| self.keys.get(key)) {
+            return if new.is(&self.runs[holder].run) { Ok(*holder) } else { Err(StartRefusal::KeyTaken(*holder)) };
+        }
         self.last_run += 1;
         let id = RunId(self.last_run);
         let stages = definition.stages.iter().map(|stage| {
@@ -103,10 +109,12 @@ impl Pipelines {
             paused: false,
             created_at: now,
             finished_at: None,
+            key: new.key.clone(),
         };
+        key.map(|key| self.keys.insert(key, id));
         self.runs.insert(id, RunRow { run, stages });
         self.touched.insert(id);
-        Some(id)
+        Ok(id)
     }
 
     /// Takes units that are `READY`, after returning those whose lease ran out. `None`: no version of that pipeline has
@@ -452,6 +460,7 @@ impl Pipelines {
         for id in &past {
             let row = self.runs.remove(id).expect("found above");
             self.touched.remove(id);
+            row.run.key.map(|key| self.keys.remove(&(row.run.pipeline, key)));
             for stage in row.stages {
                 self.forget_segments(stage);
                 self.forget_unit(stage);

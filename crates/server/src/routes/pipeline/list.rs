@@ -22,6 +22,8 @@ use tenure_wire::pipeline;
 )]
 pub(in crate::routes) async fn list(State(app): State<App>, uri: Uri) -> Result<Json<pipeline::Pipelines>, Refused> {
     let sent = Parameters::read(&uri, &["cursor", "limit"])?;
-    let page = app.ask(app.tenure.pipelines(sent.get("cursor"), sent.limit()?)).await?;
+    let known = |cursor: &str| tenure::bounds::name("cursor", cursor).is_ok().then(|| cursor.to_owned());
+    let after = sent.read_as("cursor", "the next_cursor of an earlier page", known)?;
+    let page = app.ask(app.tenure.pipelines(after.as_deref(), sent.limit()?)).await?;
     Ok(Json(page.into()))
 }

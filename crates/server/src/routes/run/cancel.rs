@@ -5,8 +5,7 @@ use crate::refused::Refused;
 use crate::sent::{Named, SINGLE, Sent};
 use axum::Json;
 use axum::extract::State;
-use tenure::pipeline::RunAction;
-use tenure_wire::{pipeline, request};
+use tenure_wire::pipeline;
 
 /// Ends a run now; its holders are told `lease_lost` with `cancelled`. The body may be left out. 409 `terminal` if it has ended.
 #[utoipa::path(
@@ -17,7 +16,7 @@ use tenure_wire::{pipeline, request};
     params(
         ("id" = String, Path, description = "The run."),
     ),
-    request_body(content = ref("#/components/schemas/Cancel"), content_type = "application/json"),
+    request_body(content = ref("#/components/schemas/CancelRun"), content_type = "application/json"),
     responses((status = 200, body = pipeline::RunActed))
 )]
 pub(in crate::routes) async fn cancel(
@@ -25,8 +24,6 @@ pub(in crate::routes) async fn cancel(
     Named(id): Named,
     sent: Sent<SINGLE>,
 ) -> Result<Json<pipeline::RunActed>, Refused> {
-    // A run is always ended by force: there is nothing to ask for.
-    let (reason, _) = request::cancel(sent.optional_body()?)?;
-    let action = RunAction::Cancel { reason };
+    let action = pipeline::cancel(sent.optional_body()?)?;
     Ok(Json(app.ask(app.tenure.operate_run(pipeline::run_id(&id), action)).await?.into()))
 }

@@ -4,7 +4,8 @@ use super::tools::{at_once, chain, done, fail, now};
 use crate::conformance::Harness;
 use crate::conformance::tools::World;
 use tenure_core::pipeline::{
-    Advanced, Applied, Claim, Definition, Filter, NewRun, RETENTION_MS, Reason, RunId, RunStatus, Stage, Status, Taken,
+    Advanced, Applied, Claim, Definition, Filter, NewRun, RETENTION_MS, Reason, RunId, RunStatus, Stage, StartRefusal,
+    Status, Taken,
 };
 use tenure_core::queue::Retry;
 
@@ -45,11 +46,53 @@ pub async fn p1_a_run_begins_with_every_stage_new<H: Harness>() {
 pub async fn x_a_run_of_an_unknown_pipeline_is_absent<H: Harness>() {
     let world = World::<H>::open().await;
     world.apply(chain()).await;
-    assert_eq!(world.store.start_run(NewRun::new("q", "1")).await.unwrap(), None);
+    assert_eq!(world.store.start_run(NewRun::new("q", "1")).await.unwrap(), Err(StartRefusal::Absent));
     let version = NewRun { version: Some(2), ..NewRun::new("p", "1") };
-    assert_eq!(world.store.start_run(version).await.unwrap(), None);
+    assert_eq!(world.store.start_run(version).await.unwrap(), Err(StartRefusal::Absent));
     assert_eq!(world.store.run(RunId(77)).await.unwrap(), None);
     assert_eq!(world.store.pipeline("p", Some(2)).await.unwrap(), None);
+}
+
+/// A run sent again under its key is the same run, by the value of its input and whatever versions came since; another
+/// input is refused, another pipeline has keys of its own, and a run that is removed takes its key along.
+pub async fn q7_a_run_is_started_once_under_a_key<H: Harness>() {
+    let mut world = World::<H>::open().await;
+    world.apply(chain()).await;
+    world.apply(Definition { name: "other".to_owned(), ..chain() }).await;
+    let start = async |new: NewRun| world.store.start_run(new.key("k")).await.unwrap();
+    let first = start(NewRun::new("p", r#"{"a":1,"b":[2]}"#)).await.unwrap();
+    world.apply(Definition::new("p").version(2).stage(Stage::new("a"))).await;
+    assert_eq!(start(NewRun::new("p", r#"{ "b": [2], "a": 1 }"#)).await, Ok(first));
+    assert_eq!(start(NewRun::new("p", "3")).await, Err(StartRefusal::KeyTaken(first)));
+    let versioned = NewRun { version: Some(2), ..NewRun::new("p", r#"{"a":1,"b":[2]}"#) };
+    assert_eq!(start(versioned).await, Err(StartRefusal::KeyTaken(first)));
+    assert_ne!(start(NewRun::new("other", "3")).await, Ok(first));
+    assert_eq!(world.show(first).await.0.key.as_deref(), Some("k"));
+    assert_eq!(world.store.runs(Filter::default(), None, 10).await.unwrap().items.len(), 2);
+    world.cancel_run(first).await.unwrap();
+    assert_eq!(start(NewRun::new("p", r#"{"a":1,"b":[2]}"#)).await, Ok(first));
+    world.pass_ms(RETENTION_MS).await;
+    assert_eq!(world.store.prune_runs(10).await.unwrap(), 1);
+    let next = world.store.start_run(NewRun::new("p", "3").key("k")).await.unwrap().unwrap();
+    assert!(next > first);
+}
+
+/// Eight who start at once under one key start one run.
+pub async fn q7_many_starters_under_one_key_have_one_run<H: Harness>() {
+    let world = World::<H>::open().await;
+    world.apply(chain()).await;
+    let starters: Vec<_> = (0..8)
+        .map(|_| {
+            let store = world.store.clone();
+            tokio::spawn(async move { store.start_run(NewRun::new("p", "1").key("k")).await.unwrap().unwrap() })
+        })
+        .collect();
+    let mut runs = std::collections::BTreeSet::new();
+    for starter in starters {
+        runs.insert(starter.await.unwrap());
+    }
+    assert_eq!(runs.len(), 1);
+    assert_eq!(world.store.runs(Filter::default(), None, 10).await.unwrap().items.len(), 1);
 }
 
 /// A new version binds runs that begin after it; the others go on as they began.
@@ -220,7 +263,7 @@ pub async fn x_runs_are_listed_newest_first_in_pages<H: Harness>() {
     for _ in 0..3 {
         runs.push(world.begin().await);
     }
-    world.store.start_run(NewRun::new("other", "1")).await.unwrap();
+    world.store.start_run(NewRun::new("other", "1")).await.unwrap().unwrap();
     world.cancel_run(runs[0]).await.unwrap();
     let of_p = Filter { pipeline: Some("p".to_owned()), ..Filter::default() };
     let page = world.store.runs(of_p.clone(), None, 2).await.unwrap();

@@ -5,7 +5,8 @@ use crate::conformance::Harness;
 use crate::conformance::tools::{LEASE_MS, World};
 use std::collections::BTreeSet;
 use tenure_core::pipeline::{
-    Act, Artifact, Claim, Outcome, Reason, Record, Recovered, Refusal, RunStatus, Sealed, Stage, Status, Verb, What,
+    Act, Artifact, Beat, Beaten, Claim, Outcome, Reason, Record, Recovered, Refusal, RunStatus, Sealed, Stage, Status,
+    Verb, What,
 };
 use tenure_core::queue::Retry;
 use tenure_core::{LostReason, Token};
@@ -277,6 +278,39 @@ pub async fn q3_a_heartbeat_extends_the_lease_and_carries_progress<H: Harness>()
     let unit = world.stage(run, "a").await;
     let pulse = unit.lease.unwrap().pulse;
     assert_eq!((unit.progress.as_deref(), pulse.beats, pulse.longest_gap_ms), (Some("3"), 3, LEASE_MS - 1));
+}
+
+/// Heartbeats of many units in one call are answered in their order, also where one is refused or a unit comes twice.
+pub async fn q3_many_heartbeats_are_answered_each_on_its_own<H: Harness>() {
+    let mut world = World::<H>::open().await;
+    let run = world.begun(chain()).await;
+    let others = [world.begin().await, world.begin().await];
+    world.advance().await;
+    let mut grips = Vec::new();
+    for _ in 0..3 {
+        grips.push(world.grab("a", "w").await);
+    }
+    world.end(&grips[1], done("1")).await.unwrap();
+    world.pass_ms(5).await;
+    let with = |grip: &Grip, n: u32| Beat { progress: Some(n.to_string()), ..grip.beat() };
+    let unknown = Grip { owner: "v".to_owned(), ..grips[0].clone() };
+    let beats = vec![
+        with(&grips[2], 1),
+        with(&grips[1], 2),
+        with(&grips[0], 3),
+        with(&unknown, 4),
+        with(&grips[0], 5),
+        Beat { record: Some(record(grips[2].token, "1/a/v1/x")), ..grips[2].beat() },
+    ];
+    let renewed = Ok(Beaten { lease_expires_at: world.now.plus_ms(LEASE_MS) });
+    let (finished, nobody) = (Err(LostReason::Finished), Err(LostReason::Unknown));
+    let answers = world.store.beat_units(beats).await.unwrap();
+    assert_eq!(answers, [renewed, finished, renewed, nobody, renewed, renewed]);
+    let first = world.stage(run, "a").await;
+    assert_eq!((first.progress.as_deref(), first.lease.unwrap().pulse.beats), (Some("5"), 2));
+    let last = world.stage(others[1], "a").await;
+    assert_eq!((last.progress.as_deref(), last.record), (Some("1"), Some(record(grips[2].token, "1/a/v1/x"))));
+    assert_eq!(world.store.beat_units(vec![]).await.unwrap(), []);
 }
 
 fn record(token: Token, path: &str) -> Record {

@@ -8,7 +8,55 @@ pub mod segments;
 mod tools;
 mod walk;
 
-pub use walk::{PipelineMet, pipeline_walks};
+pub use walk::{PipelineFailure, PipelineMet, PipelineReport, pipeline_walk, pipeline_walks};
+
+use crate::conformance::Harness;
+use crate::{PipelineStore, Upkeep};
+use async_trait::async_trait;
+use std::sync::Arc;
+use tenure_core::Time;
+
+/// What a walk over pipelines needs of a backend: no other face. Every [`Harness`] is one.
+#[async_trait]
+pub trait PipelineHarness: Sized + Send + Sync + 'static {
+    /// A new, empty store on a clock that stands still at `start`.
+    async fn open_pipelines(start: Time) -> Self;
+
+    /// The store.
+    fn pipelines(&self) -> Arc<dyn PipelineStore>;
+
+    /// A second handle on the same store, as another process would have.
+    async fn other_pipelines(&self) -> Arc<dyn PipelineStore>;
+
+    /// Sets the store's clock; it stands still again at `now`.
+    async fn move_clock(&self, now: Time);
+
+    /// Raises the epoch of tokens.
+    async fn raise_epoch(&self) -> u16;
+}
+
+#[async_trait]
+impl<H: Harness> PipelineHarness for H {
+    async fn open_pipelines(start: Time) -> H {
+        H::open(start).await
+    }
+
+    fn pipelines(&self) -> Arc<dyn PipelineStore> {
+        self.store()
+    }
+
+    async fn other_pipelines(&self) -> Arc<dyn PipelineStore> {
+        self.another().await
+    }
+
+    async fn move_clock(&self, now: Time) {
+        self.set_clock(now).await;
+    }
+
+    async fn raise_epoch(&self) -> u16 {
+        Upkeep::new_epoch(&*self.store()).await.expect("new_epoch")
+    }
+}
 
 /// Stamps every scenario of pipelines as a `#[tokio::test]` for a [`Harness`](crate::conformance::Harness).
 #[macro_export]
@@ -20,6 +68,8 @@ macro_rules! pipeline_conformance {
                 y_another_graph_under_the_same_version_is_refused,
                 p1_a_run_begins_with_every_stage_new,
                 x_a_run_of_an_unknown_pipeline_is_absent,
+                q7_a_run_is_started_once_under_a_key,
+                q7_many_starters_under_one_key_have_one_run,
                 x_runs_go_on_under_their_version,
                 p2_only_the_orchestrator_makes_a_stage_ready,
                 p2_a_stage_waits_for_all_its_prerequisites,
@@ -53,6 +103,7 @@ macro_rules! pipeline_conformance {
                 p4_with_attempts_spent_it_stays,
                 p4_never_is_final,
                 q3_a_heartbeat_extends_the_lease_and_carries_progress,
+                q3_many_heartbeats_are_answered_each_on_its_own,
                 p7_a_record_is_fenced_and_handed_to_the_next_attempt,
                 p7_only_what_the_completion_recorded_counts,
             }

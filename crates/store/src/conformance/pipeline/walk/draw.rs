@@ -22,6 +22,8 @@ pub(super) enum Op {
     Start {
         definition: usize,
         version: bool,
+        /// A key, and one of the inputs that go with keys.
+        key: Option<(usize, usize)>,
     },
     Claim {
         pipeline: usize,
@@ -30,11 +32,8 @@ pub(super) enum Op {
         max: u32,
         lease_ms: Option<u64>,
     },
-    Beat {
-        from: From,
-        progress: bool,
-        record: Option<u8>,
-    },
+    /// Heartbeats in one call; the same unit may be among them twice.
+    Beat(Vec<Renewal>),
     Finish {
         from: From,
         act: Drawn,
@@ -60,6 +59,13 @@ pub(super) enum Op {
         before: Option<usize>,
         limit: u32,
     },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Renewal {
+    pub(super) from: From,
+    pub(super) progress: bool,
+    pub(super) record: Option<u8>,
 }
 
 /// Whose claim a write presents, and what is wrong with it.
@@ -104,7 +110,10 @@ pub(super) enum Move {
     Micros(i64),
     /// To the deadline of the nth most recent claim, or a microsecond off.
     ToDeadline(usize, i64),
-    Week,
+    /// The time that a settled run is kept, or an hour less.
+    Retention {
+        short: bool,
+    },
 }
 
 /// A small space, so that everything meets everything. The fourth contradicts the first.
@@ -128,6 +137,9 @@ pub(super) fn definitions() -> [Definition; 4] {
     [first, second, third, against]
 }
 
+/// The inputs of runs with a key: the first two are one value, written otherwise.
+pub(super) const KEYED_INPUTS: [&str; 3] = [r#"{"a":1,"b":2}"#, r#"{ "b": 2, "a": 1 }"#, "[]"];
+
 /// The stages that operations name; not every pipeline has each.
 pub(super) const STAGES: [&str; 6] = ["a", "b", "c", "d", "e", "z"];
 
@@ -142,7 +154,10 @@ pub(super) fn draw(seed: u64, steps: u32) -> Vec<Step> {
 fn op(c: &mut Chance) -> Op {
     match c.below(200) {
         0 => Op::Apply(c.below(4)),
-        1..=9 => Op::Start { definition: c.below(3), version: c.below(3) == 0 },
+        1..=9 => {
+            let key = (c.below(4) == 0).then(|| (c.below(3), c.below(3)));
+            Op::Start { definition: c.below(3), version: c.below(3) == 0, key }
+        }
         10..=64 => {
             // Mostly what the pipeline has: `q` knows no `c` and no `e`, and nobody knows the last.
             let pipeline = c.below(2);
@@ -155,14 +170,18 @@ fn op(c: &mut Chance) -> Op {
             let lease_ms = (c.below(3) == 0).then(|| 100 + c.below(5_000) as u64);
             Op::Claim { pipeline, stages, owner: c.below(4), max: 1 + c.below(4) as u32, lease_ms }
         }
-        65..=79 => Op::Beat { from: from(c), progress: c.below(2) == 0, record: c.some(2) },
+        65..=79 => {
+            let count = if c.below(2) == 0 { 1 } else { 2 + c.below(4) };
+            let one = |_| Renewal { from: from(c), progress: c.below(2) == 0, record: c.some(2) };
+            Op::Beat((0..count).map(one).collect())
+        }
         80..=134 => Op::Finish { from: from(c), act: act(c) },
         135..=139 => Op::Again(c.recent()),
         140..=165 => Op::Advance { max: if c.below(4) == 0 { 1 } else { 50 } },
         166..=170 => Op::Recover { max: 1 + c.below(4) as u32 },
         171..=182 => Op::Operate { run: c.recent(), action: doing(c) },
         183..=193 => Op::Clock(match c.below(20) {
-            0 => Move::Week,
+            0 => Move::Retention { short: c.below(2) == 0 },
             1..=5 => Move::ToDeadline(c.recent(), c.below(3) as i64 - 1),
             6..=12 => Move::Micros(c.below(2_000_000) as i64),
             _ => Move::Micros(c.below(12_000_000) as i64),

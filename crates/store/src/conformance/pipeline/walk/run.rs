@@ -1,20 +1,22 @@
 //! Applies operations to a store and to core at the same instant, and compares every answer.
 //!
 //! Run ids and tokens may differ; both are kept in tables that keep order, and what the store answers is translated
-//! before it is compared. Beside core a small account of its own judges the answers: one holder a unit, tokens that
-//! grow, no completion twice, no stage handed out before its prerequisites.
+//! before it is compared. Beside core a small account of its own judges the answers first: one holder a unit, tokens
+//! that grow, no write accepted without a lease, no completion twice, no stage handed out before its prerequisites, no
+//! join before its segments, nothing of a paused run.
 
-use super::draw::{Doing, Drawn, From, Move, OWNERS, Op, STAGES, Step, Twist, definitions};
+use super::draw::{Doing, Drawn, From, KEYED_INPUTS, Move, OWNERS, Op, Renewal, STAGES, Step, Twist, definitions};
 use super::{PipelineMet, PipelineReport};
-use crate::conformance::Harness;
+use crate::conformance::pipeline::PipelineHarness;
 use crate::conformance::tools::START;
-use crate::{Store, StoreError};
+use crate::{PipelineStore, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tenure_core::pipeline::{
     Act, Advanced, Artifact, Beat, Claim, ClaimedUnit, Ending, Filter, History, NewRun, NewSegment, Outcome, Pipelines,
-    Reason, Record, Refusal, Run, RunAction, RunId, RunStatus, Sealed, StageInfo, Status, Unit, UnitKey,
+    Reason, Record, Refusal, Run, RunAction, RunId, RunStatus, Sealed, StageInfo, StartRefusal, Status, Unit, UnitKey,
 };
 use tenure_core::{LostReason, Time, Token};
 
@@ -28,9 +30,10 @@ const NO_RUN: RunId = RunId(1 << 50);
 /// More than a walk ever writes about one run.
 const ALL: u32 = 100_000;
 
-pub(super) async fn run<H: Harness>(steps: &[Step]) -> Result<PipelineReport, Failed> {
+pub(super) async fn run<H: PipelineHarness>(steps: Vec<Step>, at: Arc<AtomicUsize>) -> Result<PipelineReport, Failed> {
     let mut runner = Runner::<H>::open().await;
     for (i, step) in steps.iter().enumerate() {
+        at.store(i, Ordering::Relaxed);
         runner.step(step).await.map_err(|wrong| (i, wrong))?;
         if i % COMPARE_EVERY == COMPARE_EVERY - 1 || steps.len() < 80 {
             runner.compare_touched().await.map_err(|wrong| (i, wrong))?;
@@ -54,10 +57,11 @@ struct Granted {
 
 struct Runner<H> {
     harness: H,
-    handles: [Arc<dyn Store>; 2],
+    handles: [Arc<dyn PipelineStore>; 2],
     core: Pipelines,
     now: Time,
-    epoch: u16,
+    /// As it was last raised.
+    epoch: Option<u16>,
     /// The store's id and core's, in the order of starting.
     runs: Vec<(RunId, RunId)>,
     tokens: BTreeMap<Token, Token>,
@@ -65,6 +69,9 @@ struct Runner<H> {
     endings: Vec<Ending>,
     /// Units accepted as complete since an operator last moved their run.
     completed: BTreeSet<UnitKey>,
+    /// The segments of each stage that is split.
+    splits: BTreeMap<UnitKey, Vec<UnitKey>>,
+    paused: BTreeSet<RunId>,
     touched: BTreeSet<usize>,
     met: BTreeMap<PipelineMet, u64>,
 }
@@ -85,24 +92,23 @@ fn same<T: PartialEq + Debug>(what: &str, theirs: &T, ours: &T) -> Result<(), St
     Err(format!("{what} differs\n  store{}\n  core{}", shown(&theirs), shown(&ours)))
 }
 
-impl<H: Harness> Runner<H> {
+impl<H: PipelineHarness> Runner<H> {
     async fn open() -> Runner<H> {
-        let harness = H::open(START).await;
-        let handles = [harness.store(), harness.another().await];
-        let epoch = handles[0].epoch().await.expect("epoch");
-        let mut core = Pipelines::new();
-        core.set_epoch(epoch);
+        let harness = H::open_pipelines(START).await;
+        let handles = [harness.pipelines(), harness.other_pipelines().await];
         Runner {
             harness,
             handles,
-            core,
+            core: Pipelines::new(),
             now: START,
-            epoch,
+            epoch: None,
             runs: Vec::new(),
             tokens: BTreeMap::new(),
             granted: Vec::new(),
             endings: Vec::new(),
             completed: BTreeSet::new(),
+            splits: BTreeMap::new(),
+            paused: BTreeSet::new(),
             touched: BTreeSet::new(),
             met: BTreeMap::new(),
         }
@@ -116,7 +122,16 @@ impl<H: Harness> Runner<H> {
         let store = self.handles[usize::from(step.second_handle)].clone();
         match &step.op {
             Op::Apply(which) => self.apply(&*store, *which).await,
-            Op::Start { definition, version } => self.start(&*store, *definition, *version).await,
+            Op::Start { definition, version, key } => {
+                let of = &definitions()[*definition];
+                let input = key.map_or_else(|| format!("[{}]", self.runs.len()), |(_, n)| KEYED_INPUTS[n].to_owned());
+                let new = NewRun {
+                    version: version.then_some(of.version),
+                    key: key.map(|(key, _)| format!("k{key}")),
+                    ..NewRun::new(of.name.clone(), input)
+                };
+                self.start(&*store, new).await
+            }
             Op::Claim { pipeline, stages, owner, max, lease_ms } => {
                 let claim = Claim {
                     pipeline: ["p", "q"][*pipeline].to_owned(),
@@ -127,7 +142,7 @@ impl<H: Harness> Runner<H> {
                 };
                 self.claim(&*store, claim).await
             }
-            Op::Beat { from, progress, record } => self.beat(&*store, *from, *progress, *record).await,
+            Op::Beat(renewals) => self.beat(&*store, renewals).await,
             Op::Finish { from, act } => {
                 let Some(grip) = self.presented(*from) else { return Ok(()) };
                 let act = self.act(*act, grip.token);
@@ -144,15 +159,17 @@ impl<H: Harness> Runner<H> {
             Op::Operate { run, action } => self.operate(&*store, *run, *action).await,
             Op::Clock(by) => {
                 self.now = self.moved(*by);
-                self.harness.set_clock(self.now).await;
+                self.harness.move_clock(self.now).await;
                 Ok(())
             }
             Op::NewEpoch => {
-                let raised = store.new_epoch().await.map_err(unwell)?;
+                let raised = self.harness.raise_epoch().await;
                 self.core.set_epoch(raised);
                 self.meet(PipelineMet::EpochRaised);
-                let before = std::mem::replace(&mut self.epoch, raised);
-                same("new_epoch", &raised, &(before + 1))
+                match self.epoch.replace(raised) {
+                    Some(before) => same("new_epoch", &raised, &(before + 1)),
+                    None => Ok(()),
+                }
             }
             Op::Prune => {
                 let (theirs, ours) = (store.prune_runs(1_000).await.map_err(unwell)?, self.core.prune(1_000, self.now));
@@ -176,7 +193,7 @@ impl<H: Harness> Runner<H> {
         }
     }
 
-    async fn apply(&mut self, store: &dyn Store, which: usize) -> Result<(), String> {
+    async fn apply(&mut self, store: &dyn PipelineStore, which: usize) -> Result<(), String> {
         let definition = definitions()[which].clone();
         let theirs = store.apply_pipeline(definition.clone()).await.map_err(unwell)?;
         let ours = self.core.apply(definition, self.now);
@@ -188,15 +205,15 @@ impl<H: Harness> Runner<H> {
         same("pipelines", &theirs, &self.core.pipelines(None, 10))
     }
 
-    async fn start(&mut self, store: &dyn Store, which: usize, version: bool) -> Result<(), String> {
-        let definition = &definitions()[which];
-        let input = format!("[{}]", self.runs.len());
-        let new =
-            NewRun { version: version.then_some(definition.version), ..NewRun::new(definition.name.clone(), input) };
+    async fn start(&mut self, store: &dyn PipelineStore, new: NewRun) -> Result<(), String> {
         let theirs = store.start_run(new.clone()).await.map_err(unwell)?;
         let ours = self.core.start(&new, self.now);
         match (theirs, ours) {
-            (Some(theirs), Some(ours)) => {
+            (Ok(theirs), Ok(ours)) if self.runs.iter().any(|(_, known)| *known == ours) => {
+                self.meet(PipelineMet::StartedAgain);
+                same("start under a key", &self.run_id_to_core(theirs), &ours)
+            }
+            (Ok(theirs), Ok(ours)) => {
                 if self.runs.last().is_some_and(|last| last.0 >= theirs) {
                     return Err(format!("X: run {theirs} after {:?}", self.runs.last()));
                 }
@@ -204,11 +221,20 @@ impl<H: Harness> Runner<H> {
                 self.runs.push((theirs, ours));
                 Ok(())
             }
-            (theirs, ours) => same("start", &theirs.is_some(), &ours.is_some()),
+            (theirs, ours) => {
+                if let Err(StartRefusal::KeyTaken(_)) = ours {
+                    self.meet(PipelineMet::KeyTaken);
+                }
+                let theirs = theirs.map(|id| self.run_id_to_core(id)).map_err(|refusal| match refusal {
+                    StartRefusal::KeyTaken(id) => StartRefusal::KeyTaken(self.run_id_to_core(id)),
+                    StartRefusal::Absent => StartRefusal::Absent,
+                });
+                same("start", &theirs, &ours)
+            }
         }
     }
 
-    async fn claim(&mut self, store: &dyn Store, claim: Claim) -> Result<(), String> {
+    async fn claim(&mut self, store: &dyn PipelineStore, claim: Claim) -> Result<(), String> {
         // Recovery may move others too.
         self.touch_open();
         let before = self.core_running();
@@ -221,14 +247,19 @@ impl<H: Harness> Runner<H> {
         if self.core_running() < before + ours.units.len() {
             self.meet(PipelineMet::RecoveredByClaim);
         }
-        same("units claimed", &theirs.units.len(), &ours.units.len())?;
-        for (theirs, ours) in theirs.units.iter().zip(&ours.units) {
-            let last = self.tokens.last_key_value().map(|(store, _)| *store);
+        for theirs in &theirs.units {
+            let last = self.granted.last().map(|last| last.token);
             if last.is_some_and(|last| last >= theirs.token) {
                 return Err(format!("L2: token {} after {last:?}", theirs.token));
             }
-            self.tokens.insert(theirs.token, ours.token);
+            if let Some(epoch) = self.epoch.filter(|epoch| *epoch != theirs.token.epoch()) {
+                return Err(format!("L2: token {} is not of epoch {epoch}", theirs.token));
+            }
             self.account_for(theirs, &claim)?;
+        }
+        same("units claimed", &theirs.units.len(), &ours.units.len())?;
+        for (theirs, ours) in theirs.units.iter().zip(&ours.units) {
+            self.tokens.insert(theirs.token, ours.token);
             let translated = ClaimedUnit {
                 run: self.run_id_to_core(theirs.run),
                 token: ours.token,
@@ -254,7 +285,17 @@ impl<H: Harness> Runner<H> {
                 return Err(format!("I13: {key} was handed out before {need} was DONE"));
             }
         }
+        if self.completed.contains(&key) {
+            return Err(format!("I5: {key} was handed out after it was DONE"));
+        }
+        if self.paused.contains(&unit.run) {
+            return Err(format!("Y: {key} was handed out while its run is paused"));
+        }
         if unit.join {
+            let of = self.splits.get(&key).cloned().unwrap_or_default();
+            if let Some(open) = of.iter().find(|segment| !self.completed.contains(segment)) {
+                return Err(format!("P6: {key} was handed out to be joined before {open} was DONE"));
+            }
             self.meet(PipelineMet::JoinClaimed);
         }
         if unit.record.is_some() {
@@ -266,40 +307,58 @@ impl<H: Harness> Runner<H> {
         Ok(())
     }
 
-    async fn beat(&mut self, store: &dyn Store, from: From, progress: bool, record: Option<u8>) -> Result<(), String> {
-        let Some(grip) = self.presented(from) else { return Ok(()) };
-        let beat = Beat {
-            unit: grip.key.clone(),
-            owner: grip.owner.clone(),
-            token: grip.token,
-            progress: progress.then(|| "7".to_owned()),
-            record: record.map(|n| drawn_record(n, grip.token)),
+    async fn beat(&mut self, store: &dyn PipelineStore, renewals: &[Renewal]) -> Result<(), String> {
+        let beat = |renewal: &Renewal| {
+            let grip = self.presented(renewal.from)?;
+            Some(Beat {
+                unit: grip.key,
+                owner: grip.owner,
+                token: grip.token,
+                progress: renewal.progress.then(|| "7".to_owned()),
+                record: renewal.record.map(|n| drawn_record(n, grip.token)),
+            })
         };
-        let theirs = store.beat_units(vec![beat.clone()]).await.map_err(unwell)?.remove(0);
-        let mut mine = beat.clone();
-        self.key_to_core(&mut mine.unit);
-        mine.token = self.token_to_core(beat.token);
-        let ours = self.core.heartbeat(&mine, self.now);
-        match ours {
-            Err(LostReason::Cancelled) => self.meet(PipelineMet::CancelledTold),
-            Err(_) => self.meet(PipelineMet::BeatRefused),
-            Ok(_) => {
-                let until = self.now;
-                let held = self.granted.iter_mut().find(|held| held.token == beat.token);
-                held.into_iter().for_each(|held| held.expires_at = held.expires_at.max(until.plus_ms(held.lease_ms)));
+        let beats: Vec<Beat> = renewals.iter().filter_map(beat).collect();
+        let answers = store.beat_units(beats.clone()).await.map_err(unwell)?;
+        same("heartbeats answered", &answers.len(), &beats.len())?;
+        for (beat, theirs) in beats.into_iter().zip(answers) {
+            if theirs.is_ok() && self.held(&beat.unit, &beat.owner, beat.token).is_none() {
+                return Err(format!("I4: {beat:?} was accepted without a lease"));
             }
+            let mut mine = beat.clone();
+            self.key_to_core(&mut mine.unit);
+            mine.token = self.token_to_core(beat.token);
+            let ours = self.core.heartbeat(&mine, self.now);
+            match ours {
+                Err(LostReason::Cancelled) => self.meet(PipelineMet::CancelledTold),
+                Err(_) => self.meet(PipelineMet::BeatRefused),
+                Ok(_) => {
+                    let until = self.now;
+                    let held = self.granted.iter_mut().filter(|held| held.token == beat.token);
+                    held.for_each(|held| held.expires_at = held.expires_at.max(until.plus_ms(held.lease_ms)));
+                }
+            }
+            self.touch(beat.unit.run);
+            same("heartbeat", &theirs, &ours)?;
         }
-        self.touch(beat.unit.run);
-        same("heartbeat", &theirs, &ours)
+        if renewals.len() > 1 {
+            self.meet(PipelineMet::ManyBeats);
+        }
+        Ok(())
     }
 
-    async fn finish(&mut self, store: &dyn Store, ending: Ending) -> Result<(), String> {
+    async fn finish(&mut self, store: &dyn PipelineStore, ending: Ending) -> Result<(), String> {
         let theirs = store.finish_unit(ending.clone()).await.map_err(unwell)?;
         let mut mine = ending.clone();
         self.key_to_core(&mut mine.unit);
         mine.token = self.token_to_core(ending.token);
         let ours = self.core.finish(&mine, self.now);
         self.touch(ending.unit.run);
+        if matches!(theirs, Ok(ended) if !ended.already)
+            && self.held(&ending.unit, &ending.owner, ending.token).is_none()
+        {
+            return Err(format!("I3: {ending:?} was accepted without a lease"));
+        }
         same(&format!("{} of {}", ending.act.verb(), ending.unit), &theirs, &ours)?;
         match theirs {
             Err(Refusal::Lost(LostReason::Expired | LostReason::Superseded)) => {
@@ -311,17 +370,15 @@ impl<H: Harness> Runner<H> {
             Err(Refusal::NotSegmented | Refusal::AlreadySplit) => self.meet(PipelineMet::SplitRefused),
             Ok(ended) if ended.already => self.meet(PipelineMet::Already),
             Ok(ended) => {
-                let now = self.now;
-                let held = self.granted.iter_mut().find(|held| held.token == ending.token && !held.ended);
-                let held = held.filter(|held| held.owner == ending.owner && held.key == ending.unit);
-                let Some(held) = held.filter(|held| held.expires_at > now) else {
-                    return Err(format!("I3: {ending:?} was accepted without a lease"));
-                };
-                held.ended = true;
+                let held = self.granted.iter_mut().filter(|held| held.token == ending.token);
+                held.for_each(|held| held.ended = true);
                 if ended.status == Status::Done && !self.completed.insert(ending.unit.clone()) {
                     return Err(format!("I5: {} was completed twice", ending.unit));
                 }
-                if let Act::Split { .. } = ending.act {
+                if let Act::Split { segments } = &ending.act {
+                    let UnitKey { run, stage, .. } = &ending.unit;
+                    let keys = segments.iter().map(|segment| UnitKey::segment(*run, stage, &segment.name));
+                    self.splits.insert(ending.unit.clone(), keys.collect());
                     self.meet(PipelineMet::Split);
                 }
             }
@@ -329,7 +386,7 @@ impl<H: Harness> Runner<H> {
         Ok(())
     }
 
-    async fn advance(&mut self, store: &dyn Store, max: u32) -> Result<(), String> {
+    async fn advance(&mut self, store: &dyn PipelineStore, max: u32) -> Result<(), String> {
         let hintless = |advanced: Advanced| Advanced { again_in_ms: None, ..advanced };
         let theirs = store.advance_runs(max).await.map_err(unwell)?;
         self.touch_open();
@@ -348,7 +405,7 @@ impl<H: Harness> Runner<H> {
         same("advance", &hintless(theirs), &hintless(ours))
     }
 
-    async fn recover(&mut self, store: &dyn Store, max: u32) -> Result<(), String> {
+    async fn recover(&mut self, store: &dyn PipelineStore, max: u32) -> Result<(), String> {
         let theirs = store.recover_units(max).await.map_err(unwell)?;
         self.touch_open();
         let ours = self.core.recover(max as usize, self.now);
@@ -358,7 +415,7 @@ impl<H: Harness> Runner<H> {
         same("recover", &theirs, &ours)
     }
 
-    async fn operate(&mut self, store: &dyn Store, nth: usize, doing: Doing) -> Result<(), String> {
+    async fn operate(&mut self, store: &dyn PipelineStore, nth: usize, doing: Doing) -> Result<(), String> {
         let (theirs_id, ours_id) = nth_recent(&self.runs, nth).copied().unwrap_or((NO_RUN, NO_RUN));
         let unit = |stage: usize, segment: Option<usize>| (STAGES[stage].to_owned(), segment.map(|n| format!("s{n}")));
         let (action, met) = match doing {
@@ -392,6 +449,13 @@ impl<H: Harness> Runner<H> {
                         }
                     }
             });
+            let split = |key: &UnitKey| stages.iter().any(|of| of.unit.stage == key.stage && of.unit.split);
+            self.splits.retain(|key, _| key.run != theirs_id || split(key));
+            match action {
+                RunAction::Pause => drop(self.paused.insert(theirs_id)),
+                RunAction::Resume => drop(self.paused.remove(&theirs_id)),
+                _ => {}
+            }
             if let RunAction::Cancel { .. } = action {
                 self.granted.iter_mut().filter(|held| held.key.run == theirs_id).for_each(|held| held.ended = true);
             }
@@ -400,10 +464,18 @@ impl<H: Harness> Runner<H> {
         same(&format!("{action:?}"), &theirs, &ours)
     }
 
+    /// A lease that is held, by the walk's own account.
+    fn held(&self, key: &UnitKey, owner: &str, token: Token) -> Option<&Granted> {
+        let mut held = self.granted.iter().filter(|held| held.token == token && held.owner == owner);
+        held.find(|held| held.key == *key && !held.ended && held.expires_at > self.now)
+    }
+
     fn moved(&self, by: Move) -> Time {
         match by {
             Move::Micros(micros) => Time(self.now.0 + micros),
-            Move::Week => self.now.plus_ms(tenure_core::pipeline::RETENTION_MS),
+            Move::Retention { short } => {
+                self.now.plus_ms(tenure_core::pipeline::RETENTION_MS - if short { 3_600_000 } else { 0 })
+            }
             Move::ToDeadline(nth, off) => {
                 let at = nth_recent(&self.granted, nth).map_or(self.now, |held| held.expires_at);
                 Time((at.0 + off).max(self.now.0))
@@ -471,6 +543,12 @@ impl<H: Harness> Runner<H> {
             let (theirs_id, ours_id) = self.runs[index];
             let theirs = store.run(theirs_id).await.map_err(unwell)?;
             let ours = self.core.run(ours_id).map(|run| (run, plain(self.core.stages(ours_id))));
+            if let Some((run, stages)) = &theirs {
+                let done = stages.iter().all(|of| of.unit.status == Status::Done);
+                if run.status == RunStatus::Done && !done {
+                    return Err(format!("P1: run #{index} is DONE, and not all its stages are"));
+                }
+            }
             let theirs = theirs.map(|(run, stages)| {
                 let stages =
                     stages.into_iter().map(|of| StageInfo { unit: self.unit_to_core(of.unit), ..of }).collect();
