@@ -6,7 +6,7 @@
 //!
 //! Files are read and written in pieces: an artifact need not fit into memory.
 //!
-//! [`Folder`] is the default, [`InMemory`] is for tests; with the feature `objects`, [`Objects`] is any
+//! [`Folder`] is the default, [`InMemory`] is for tests; with the feature `objects`, `Objects` is any
 //! `object_store::ObjectStore`. The folder does its own writing: it syncs the file and its directory, which a plain put
 //! does not promise.
 
