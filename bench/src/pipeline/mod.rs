@@ -2,7 +2,8 @@
 //! the runs that have ended.
 //!
 //! One markdown table on standard output: for each tenth of the runs, the time that `advance` took for each stage it made
-//! READY. If what it reads grew with history, the last row would be slower than the first.
+//! READY. If what it reads grew with history, the last row would be slower than the first. Below it, how long after a
+//! stage was completed the next one is in a worker's hands, with an orchestrator that listens.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::time::{Duration, Instant};
@@ -16,6 +17,8 @@ pub(crate) const USAGE: &str = "tenure-bench pipeline [--runs 10000] [--stages 1
 const WAVE: u64 = 100;
 /// Rows of the table.
 const ROWS: u64 = 10;
+/// Stages that are handed over to have their latency taken.
+const HANDOVERS: u64 = 500;
 
 struct Settings {
     runs: u64,
@@ -35,7 +38,7 @@ impl Settings {
                 _ => bail!("{flag} is not known: {USAGE}"),
             }
         }
-        ensure!(settings.runs >= ROWS * WAVE && settings.stages > 0, "at least {} runs of one stage", ROWS * WAVE);
+        ensure!(settings.runs >= ROWS * WAVE && settings.stages > 1, "at least {} runs of two stages", ROWS * WAVE);
         Ok(settings)
     }
 }
@@ -83,7 +86,33 @@ async fn measure(settings: &Settings) -> Result<()> {
     }
     let open = Filter { status: Some(RunStatus::Running), ..Filter::default() };
     ensure!(tenure.runs(open, None, 1).await?.items.is_empty(), "a run was left open");
+    let mut took = handovers(&tenure, settings.stages).await?;
+    took.sort_unstable();
+    let ms = |part: usize| took[(took.len() - 1) * part / 100].as_secs_f64() * 1e3;
+    println!("\nFrom completed to claimed, {} stages: p50 {:.1} ms, p99 {:.1} ms", took.len(), ms(50), ms(99));
     Ok(())
+}
+
+/// Runs one after the other, with an orchestrator beside: how long each stage waited for its turn.
+async fn handovers(tenure: &Tenure, stages: u64) -> Result<Vec<Duration>> {
+    let orchestrator = tenure.clone();
+    let orchestrating = tokio::spawn(async move { orchestrator.keep_pipelines().await });
+    let worker = tenure.stage_worker();
+    let mut took = Vec::new();
+    while took.len() < HANDOVERS as usize {
+        tenure.start_run(NewRun::new("bench", "1")).await?;
+        let mut completed_at: Option<Instant> = None;
+        for n in 0..stages {
+            let claim = Claim::new("bench", format!("s{n}"), "bench");
+            let claims = worker.claim_within(claim, Duration::from_secs(10)).await?;
+            let unit = claims.units.into_iter().next().context("a stage never became READY")?;
+            took.extend(completed_at.map(|at| at.elapsed()));
+            worker.complete(UnitKey::stage(unit.run, unit.stage), "bench", unit.token, None, None).await?;
+            completed_at = Some(Instant::now());
+        }
+    }
+    orchestrating.abort();
+    Ok(took)
 }
 
 /// Takes some runs from their first stage to their last; how many stages were advanced, and how long that took.
