@@ -41,7 +41,8 @@ impl Failure {
 
     /// Artifacts are not what was recorded of them.
     pub(crate) fn artifacts(count: usize) -> Failure {
-        let message = format!("{count} artifacts are missing or corrupt; --repair has them made again");
+        let are = if count == 1 { "artifact is" } else { "artifacts are" };
+        let message = format!("{count} {are} missing or corrupt; --repair has them made again once the run has ended");
         Failure { problem: Problem::new(Kind::Conflict, "artifacts_damaged", message), exit: 65 }
     }
 

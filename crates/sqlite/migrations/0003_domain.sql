@@ -100,5 +100,9 @@ CREATE VIEW work_leases AS
            CASE WHEN current_offset IS NOT NULL THEN CAST(last_token AS TEXT) END AS token,
            acquired_at / 1000 AS acquired_at_millis,
            CASE WHEN current_offset IS NOT NULL THEN retry_count END AS retry_count,
-           holder, expires_at AS lease_expires_at, backlog_len AS backlog_length, max_retries, created_at
+           holder,
+           strftime('%Y-%m-%dT%H:%M:%S', expires_at / 1000000, 'unixepoch') || printf('.%06dZ', expires_at % 1000000)
+               AS lease_expires_at,
+           backlog_len AS backlog_length, max_retries,
+           strftime('%Y-%m-%dT%H:%M:%S', created_at / 1000000, 'unixepoch') || printf('.%06dZ', created_at % 1000000) AS created_at
     FROM domain;

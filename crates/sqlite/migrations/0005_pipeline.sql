@@ -151,5 +151,8 @@ END;
 -- The stages in the words of their document (Q11).
 CREATE VIEW stages AS
     SELECT id, run, pipeline, stage, nullif(segment, '') AS segment, status, reason, attempt,
-           owner AS lease_owner, expires_at AS lease_expires_at, changed_at AS updated_at
+           owner AS lease_owner,
+           strftime('%Y-%m-%dT%H:%M:%S', expires_at / 1000000, 'unixepoch') || printf('.%06dZ', expires_at % 1000000)
+               AS lease_expires_at,
+           strftime('%Y-%m-%dT%H:%M:%S', changed_at / 1000000, 'unixepoch') || printf('.%06dZ', changed_at % 1000000) AS updated_at
       FROM unit;

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use tenure::bounds::{Code, Invalid};
+use tenure::pipeline::RunRefusal;
 use tenure::{Conflict, Error, Refusal};
 
 /// What the caller can do about it; a surface has its own number for each.
@@ -156,7 +157,7 @@ impl From<Error> for Problem {
                 Problem::new(Kind::Conflict, error.code(), error.to_string())
             }
             Error::RunRefused(refusal) => {
-                let absent = refusal == tenure::pipeline::RunRefusal::Absent;
+                let absent = matches!(refusal, RunRefusal::Absent | RunRefusal::NoSuchUnit);
                 let kind = if absent { Kind::Absent } else { Kind::Conflict };
                 Problem::new(kind, refusal.as_str(), refusal.sentence())
             }

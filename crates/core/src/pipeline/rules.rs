@@ -113,12 +113,14 @@ pub fn segment_error(segment: &str, reason: Reason) -> String {
     format!("segment {segment} failed for good ({reason})")
 }
 
-/// A unit begun anew: its attempts, its ending and its output are forgotten.
+/// A unit begun anew: its attempts, its ending, its output, and what it said of its progress and errors are forgotten.
 pub fn reset(unit: &mut Unit, status: Status, now: Time) {
     unit.status = status;
     unit.reason = None;
     unit.retry_at = None;
     unit.attempt = 0;
     unit.output = None;
+    unit.error = None;
+    unit.progress = None;
     unit.changed_at = now;
 }

@@ -115,7 +115,14 @@ impl Tenure {
     pub async fn segments(&self, id: RunId, stage: &str, after: Option<i64>, limit: u32) -> Result<Page<Unit>> {
         bounds::name("stage", stage)?;
         bounds::within("limit", limit.into(), 1, bounds::LIST_MAX)?;
-        Ok(self.store.segments(id, stage, after, limit).await?)
+        let page = self.store.segments(id, stage, after, limit).await?;
+        if page.items.is_empty() {
+            let (_, stages) = self.store.run(id).await?.ok_or_else(|| Error::Absent(format!("run {id}")))?;
+            if !stages.iter().any(|of| of.unit.stage == stage) {
+                return Err(Error::Absent(format!("stage {stage} of run {id}")));
+            }
+        }
+        Ok(page)
     }
 
     /// Everything that is known to have happened to a run, oldest first (L8).

@@ -34,9 +34,7 @@ end $$;
 -- Whether everything that a stage waits for is DONE: what it needs and, if it was split, its segments (P2). Reads what the
 -- statement that asks sees.
 create or replace function tenure.unit_can_start(u tenure.unit) returns boolean language sql stable as $$
-    select not exists (select from unnest(u.needs) as n(name)
-                        where not exists (select from tenure.unit d where d.run = u.run and d.stage = n.name
-                                             and d.segment = '' and d.status = 'DONE'))
+    select tenure.needs_done(u)
        and (not u.split or not exists (select from tenure.unit s where s.run = u.run and s.stage = u.stage
                                           and s.segment <> '' and s.status <> 'DONE'))
 $$;
@@ -123,8 +121,10 @@ begin
                                              where r.id = of_run and r.pipeline <> all (pipelines));
         end if;
     end loop;
-    select greatest(0, ceil(extract(epoch from min(x.retry_at) - tenure.clock()) * 1000))::bigint into again_in_ms
-      from tenure.unit x where x.retry_at is not null;
+    -- Null where nothing is to be tried again: `greatest` alone would make that 0.
+    select case when min(x.retry_at) is not null
+                then greatest(0, ceil(extract(epoch from min(x.retry_at) - tenure.clock()) * 1000)) end::bigint
+      into again_in_ms from tenure.unit x where x.retry_at is not null;
 end $$;
 
 -- Removes settled runs that are no longer kept, at most `n_max`.

@@ -77,7 +77,8 @@ begin
             ready := not u.split and tenure.needs_done(u);
             perform tenure.unit_reset(u.id, case when ready then 'READY' else 'NEW' end, ready and not r.paused, now);
             update tenure.unit x
-               set status = 'READY', reason = null, retry_at = null, attempt = 0, output = null, changed_at = now
+               set status = 'READY', reason = null, retry_at = null, attempt = 0, output = null, error = null,
+                   progress = null, changed_at = now
              where x.run = of_run and x.stage = u.stage and x.segment <> '' and x.status <> 'DONE' and x.status = 'ERROR';
             update tenure.unit x set open = not r.paused
              where x.run = of_run and x.stage = u.stage and x.segment <> '' and x.status <> 'DONE'

@@ -89,6 +89,10 @@ async fn a_run_goes_from_its_first_stage_to_its_last() {
     }
     let (_, page) = api.get(&format!("/v1/runs/{run}/stages/encode/segments?limit=1")).await;
     assert_eq!((page["segments"][0]["output"].clone(), page["next_cursor"].is_string()), (json!(1), true));
+    for absent in [format!("/v1/runs/{run}/stages/nowhere/segments"), "/v1/runs/777/stages/encode/segments".into()] {
+        assert_eq!(api.get(&absent).await.0, 404, "{absent}");
+    }
+    assert_eq!(api.get(&format!("/v1/runs/{run}/stages/fetch/segments")).await.1["segments"], json!([]));
     let join = api.unit("encode").await;
     assert_eq!(join["join"], true);
     assert_eq!(api.write(&join, "split", json!({"segments": [{"name": "t"}]})).await.0, 409);
@@ -106,6 +110,8 @@ async fn a_run_goes_from_its_first_stage_to_its_last() {
         tokio::task::yield_now().await;
     }
     assert_eq!(api.post(&format!("/v1/runs/{run}/cancel"), "").await.1["error"]["code"], "terminal");
+    let (status, absent) = api.post(&format!("/v1/runs/{run}/retry"), r#"{"stage":"nowhere"}"#).await;
+    assert_eq!((status, &absent["error"]["code"]), (404, &json!("no_such_unit")));
     assert_eq!(api.get("/v1/runs?pipeline=video&status=DONE").await.1["runs"][0]["id"], json!(run));
     let (_, timeline) = api.get(&format!("/v1/runs/{run}/timeline")).await;
     assert_eq!(timeline["events"][0]["what"], "started");

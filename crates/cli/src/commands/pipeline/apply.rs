@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::output::Output;
 use clap::Args;
+use std::io::Read;
 use tenure::Tenure;
 use tenure::pipeline::Applied;
 use tenure_wire::{Body, Kind, Problem, pipeline};
@@ -23,13 +24,22 @@ Example, video.toml:
 
   tenure pipeline apply video.toml")]
 pub(crate) struct Apply {
-    /// The definition, as TOML (*.toml) or JSON
+    /// The definition, as TOML (*.toml) or JSON; `-` reads JSON from standard input
     file: String,
 }
 
 impl Apply {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let text = std::fs::read_to_string(&self.file).map_err(|error| Failure::unreadable(&self.file, &error))?;
+        let bytes = match self.file.as_str() {
+            "-" => {
+                let mut bytes = Vec::new();
+                std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+            }
+            file => std::fs::read(file),
+        };
+        let bytes = bytes.map_err(|error| Failure::unreadable(&self.file, &error))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Problem::new(Kind::Malformed, "not_utf8", format!("{} is not UTF-8", self.file)))?;
         let json = if self.file.ends_with(".toml") { from_toml(&text)? } else { text };
         let definition = pipeline::definition(Body::parse(json.as_bytes())?)?;
         let (name, version) = (definition.name.clone(), definition.version);
@@ -49,7 +59,12 @@ impl Apply {
 
 fn from_toml(text: &str) -> Result<String, Failure> {
     let value: serde_json::Value = toml::from_str(text).map_err(|error| {
-        let message = format!("the file is not valid TOML: {}", error.message());
+        let place = error.span().map_or(String::new(), |span| {
+            let before = &text[..span.start.min(text.len())];
+            let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+            format!(" at line {} column {column}", before.matches('\n').count() + 1)
+        });
+        let message = format!("the file is not valid TOML: {}{place}", error.message());
         Failure::from(Problem::new(Kind::Malformed, "toml_syntax", message))
     })?;
     Ok(value.to_string())

@@ -8,6 +8,7 @@ use tenure_wire::{pipeline, time};
 
 /// List pipelines by name, each with its highest version.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenure pipeline list")]
 pub(crate) struct List {
     /// Where an earlier page said that the next begins
     #[arg(long)]

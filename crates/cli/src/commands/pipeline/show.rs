@@ -8,6 +8,7 @@ use tenure_wire::{Problem, pipeline};
 
 /// Show the stages of a pipeline.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenure pipeline show video --version 2")]
 pub(crate) struct Show {
     /// The pipeline
     name: String,
@@ -20,7 +21,8 @@ pub(crate) struct Show {
 impl Show {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let info = tenure.pipeline(&self.name, self.version).await?;
-        let info = info.ok_or_else(|| Problem::absent(&format!("pipeline {}", self.name)))?;
+        let which = self.version.map_or(String::new(), |version| format!(" in version {version}"));
+        let info = info.ok_or_else(|| Problem::absent(&format!("pipeline {}{which}", self.name)))?;
         output.show(&pipeline::Pipeline::from(info), |output, of| {
             let rows = of.stages.iter().map(|stage| {
                 [

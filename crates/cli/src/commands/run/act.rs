@@ -9,6 +9,7 @@ use tenure_wire::pipeline;
 
 /// End a run now; holders of its stages are told with their next heartbeat. Prints where the run stands then.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenure run cancel 42 --reason 'wrong source'")]
 pub(crate) struct Cancel {
     /// The run's id
     id: String,
@@ -20,6 +21,7 @@ pub(crate) struct Cancel {
 
 /// Try again what failed for good, or begin again from a stage and do what follows from it.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tenure run retry 42\n  tenure run retry 42 --from encode")]
 pub(crate) struct Retry {
     /// The run's id
     id: String,
@@ -31,6 +33,7 @@ pub(crate) struct Retry {
 
 /// Hand out none of a run's stages; holders go on.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenure run pause 42")]
 pub(crate) struct Pause {
     /// The run's id
     id: String,
@@ -38,6 +41,7 @@ pub(crate) struct Pause {
 
 /// Hand out the stages of a paused run again.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenure run resume 42")]
 pub(crate) struct Resume {
     /// The run's id
     id: String,

@@ -8,6 +8,7 @@ use tenure_wire::{Problem, pipeline, reply, text};
 
 /// Say what a run waits for: which prerequisite is missing, who holds what; the most telling reason comes first.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenure run explain 42")]
 pub(crate) struct Explain {
     /// The run's id
     id: String,

@@ -9,6 +9,7 @@ use tenure_wire::{pipeline, time};
 
 /// List runs, newest first.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenure run list --pipeline video --status ERROR")]
 pub(crate) struct List {
     /// Only of this pipeline
     #[arg(long)]

@@ -3,8 +3,12 @@
 use crate::failure::Failure;
 use crate::output::Output;
 use clap::Args;
+use std::collections::HashMap;
 use tenure::Tenure;
 use tenure_wire::{Problem, pipeline, text, time};
+
+/// The widest column of names; what is longer pushes its line aside.
+const NAMES_MAX: usize = 48;
 
 /// Draw the graph of a run: states, holders, times, progress.
 #[derive(Debug, Args)]
@@ -28,24 +32,60 @@ impl Show {
     }
 }
 
-/// A line for each stage, indented below the longest way to it.
+/// A line for each stage, drawn below the one of its prerequisites that comes last; `needs` names the others. A stage that
+/// is alone below another follows it in the same column.
 fn draw(stages: &[pipeline::Unit]) -> Vec<String> {
-    let mut depths: Vec<usize> = vec![0; stages.len()];
-    // Each round moves what waits below what it waits for; the graph has no cycle, so as many rounds as stages suffice.
-    for _ in 0..stages.len() {
-        for (i, stage) in stages.iter().enumerate() {
-            let needs = stage.needs.iter().filter_map(|need| stages.iter().position(|of| of.name == *need));
-            depths[i] = needs.map(|need| depths[need] + 1).max().unwrap_or(0);
+    let places: HashMap<&str, usize> = stages.iter().enumerate().map(|(i, stage)| (stage.name.as_str(), i)).collect();
+    let needs: Vec<Vec<usize>> = stages
+        .iter()
+        .map(|stage| stage.needs.iter().filter_map(|need| places.get(need.as_str()).copied()).collect())
+        .collect();
+    let depths = depths(&needs);
+    let mut below: Vec<Vec<usize>> = vec![Vec::new(); stages.len()];
+    let mut first = Vec::new();
+    for (i, needs) in needs.iter().enumerate() {
+        match needs.iter().copied().max_by_key(|need| depths[*need]) {
+            Some(last) => below[last].push(i),
+            None => first.push(i),
         }
     }
-    let mut order: Vec<usize> = (0..stages.len()).collect();
-    order.sort_by_key(|i| depths[*i]);
-    let line = |i: usize| {
-        let stage = &stages[i];
-        let lead = if depths[i] == 0 { String::new() } else { format!("{}└ ", "  ".repeat(depths[i] - 1)) };
-        format!("{:<28} {}", format!("{lead}{}", stage.name), details(stage))
-    };
-    order.into_iter().map(line).collect()
+    // What is drawn next is at the end: the lead of a stage, that of what comes below it, and which it is.
+    let mut next: Vec<(String, String, usize)> =
+        first.iter().rev().map(|i| (String::new(), String::new(), *i)).collect();
+    let mut drawn = Vec::with_capacity(stages.len());
+    while let Some((lead, under, i)) = next.pop() {
+        drawn.push((format!("{lead}{}", stages[i].name), i));
+        let below = &below[i];
+        for (n, of) in below.iter().enumerate().rev() {
+            let (branch, trunk) = match (below.len(), n + 1 == below.len()) {
+                (1, _) => ("↓ ", ""),
+                (_, false) => ("├─ ", "│  "),
+                (_, true) => ("└─ ", "   "),
+            };
+            next.push((format!("{under}{branch}"), format!("{under}{trunk}"), *of));
+        }
+    }
+    let width = drawn.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(NAMES_MAX);
+    drawn.into_iter().map(|(name, i)| format!("{name:<width$}  {}", details(&stages[i]))).collect()
+}
+
+/// The length of the longest way to each stage. The graph has no cycle.
+fn depths(needs: &[Vec<usize>]) -> Vec<usize> {
+    let mut after: Vec<Vec<usize>> = vec![Vec::new(); needs.len()];
+    let mut open: Vec<usize> = needs.iter().map(Vec::len).collect();
+    needs.iter().enumerate().for_each(|(i, needs)| needs.iter().for_each(|need| after[*need].push(i)));
+    let mut depths = vec![0; needs.len()];
+    let mut ready: Vec<usize> = (0..needs.len()).filter(|i| open[*i] == 0).collect();
+    while let Some(i) = ready.pop() {
+        for &of in &after[i] {
+            depths[of] = depths[of].max(depths[i] + 1);
+            open[of] -= 1;
+            if open[of] == 0 {
+                ready.push(of);
+            }
+        }
+    }
+    depths
 }
 
 fn details(stage: &pipeline::Unit) -> String {

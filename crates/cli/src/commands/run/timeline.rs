@@ -8,6 +8,7 @@ use tenure_wire::{Problem, pipeline, time};
 
 /// Tell what happened to a run, oldest first.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenure run timeline 42")]
 pub(crate) struct Timeline {
     /// The run's id
     id: String,

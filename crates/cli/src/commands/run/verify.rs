@@ -19,7 +19,7 @@ pub(crate) struct Verify {
     #[arg(long, value_name = "FOLDER", env = "TENURE_ARTIFACTS", default_value = "artifacts")]
     artifacts: String,
 
-    /// Have exactly the stages and segments that made them done again
+    /// Have exactly the stages and segments that made them done again; the run must have ended
     #[arg(long)]
     repair: bool,
 }
@@ -28,9 +28,16 @@ impl Verify {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let id = pipeline::run_id(&self.id);
         let (looked_at, findings) = tenure.verify_run(id, &Folder::new(&self.artifacts)).await?;
-        let repaired = match self.repair && !findings.is_empty() {
-            true => Some(tenure.repair_run(id, &findings).await?),
-            false => None,
+        // A folder that is not there has lost nothing: it is another one.
+        if looked_at > 0 {
+            std::fs::read_dir(&self.artifacts).map_err(|error| Failure::unreadable(&self.artifacts, &error))?;
+        }
+        let (repaired, refused) = match self.repair && !findings.is_empty() {
+            true => match tenure.repair_run(id, &findings).await {
+                Ok(status) => (Some(status), None),
+                Err(error) => (None, Some(error)),
+            },
+            false => (None, None),
         };
         let count = findings.len();
         let left = count > 0 && repaired.is_none();
@@ -45,6 +52,9 @@ impl Verify {
                 output.note(&format!("they are made again; the run is {status}"));
             }
         });
+        if let Some(refused) = refused {
+            return Err(refused.into());
+        }
         if left {
             return Err(Failure::artifacts(count));
         }

@@ -306,3 +306,17 @@ pub async fn i19_a_settled_run_is_kept_seven_days<H: Harness>() {
     assert!(world.store.run(open).await.unwrap().is_some());
     assert!(world.told(settled).await.is_empty());
 }
+
+/// The orchestrator is told when the next retry is due, and of none where there is none: it would look without a rest.
+pub async fn p5_an_orchestrator_without_retries_may_rest<H: Harness>() {
+    let mut world = World::<H>::open().await;
+    let again = async |world: &World<H>| world.store.advance_runs(10).await.unwrap().again_in_ms;
+    assert_eq!(again(&world).await, None, "nothing is on record");
+    world.begun(chain()).await;
+    assert_eq!(again(&world).await, None, "nothing failed");
+    let grip = world.grab("a", "w").await;
+    world.end(&grip, fail(Retry::In { delay_ms: 5_000 })).await.unwrap();
+    assert_eq!(again(&world).await, Some(5_000));
+    world.pass_ms(5_000).await;
+    assert_eq!(again(&world).await, None, "it is READY");
+}

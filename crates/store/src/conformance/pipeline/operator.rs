@@ -5,7 +5,7 @@ use crate::conformance::Harness;
 use crate::conformance::tools::World;
 use tenure_core::LostReason;
 use tenure_core::pipeline::{
-    Act, Artifact, Claim, Reason, Record, Refusal, RunAction, RunId, RunRefusal, RunStatus, Status, What,
+    Act, Artifact, Beat, Claim, Reason, Record, Refusal, RunAction, RunId, RunRefusal, RunStatus, Status, What,
 };
 use tenure_core::queue::Retry;
 
@@ -179,4 +179,22 @@ pub async fn l9_a_cancelled_run_can_be_retried<H: Harness>() {
     world.pass("b").await;
     world.pass("c").await;
     assert_eq!(world.run_status(run).await, RunStatus::Done);
+}
+
+/// The progress and the error of an attempt go with what is begun anew.
+pub async fn l9_what_is_begun_anew_says_nothing_of_before<H: Harness>() {
+    let world = World::<H>::open().await;
+    let run = world.begun(chain()).await;
+    let grip = world.grab("a", "w").await;
+    let beat = Beat { progress: Some("50".to_owned()), ..grip.beat() };
+    world.store.beat_units(vec![beat]).await.unwrap().remove(0).unwrap();
+    world.end(&grip, fail(Retry::Never)).await.unwrap();
+    world.advance().await;
+    let said = async || {
+        let unit = world.stage_info(run, "a").await.unit;
+        (unit.progress.is_some(), unit.error.is_some())
+    };
+    assert_eq!(said().await, (true, true));
+    assert_eq!(world.act(run, RunAction::Retry).await, Ok(RunStatus::Running));
+    assert_eq!(said().await, (false, false));
 }

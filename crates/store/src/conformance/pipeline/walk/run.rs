@@ -387,7 +387,8 @@ impl<H: PipelineHarness> Runner<H> {
     }
 
     async fn advance(&mut self, store: &dyn PipelineStore, max: u32) -> Result<(), String> {
-        let hintless = |advanced: Advanced| Advanced { again_in_ms: None, ..advanced };
+        // How soon is a hint; that something is due at all is not.
+        let hintless = |advanced: Advanced| Advanced { again_in_ms: advanced.again_in_ms.map(|_| 0), ..advanced };
         let theirs = store.advance_runs(max).await.map_err(unwell)?;
         self.touch_open();
         let before = self.settled();
