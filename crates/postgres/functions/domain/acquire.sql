@@ -19,15 +19,21 @@ begin
     perform tenure.domain_make(names);
     names := tenure.domain_lock(names);
     now := tenure.clock();
-    with granted as (
-        update tenure.domain d
-           set last_token = greatest(d.last_token + 1, base), current_offset = i.at_offset, acquired_at = now,
-               holder = i.holder, lease_ms = i.lease_ms, expires_at = tenure.later(now, i.lease_ms)
+    with free as materialized (
+        -- Each by its name: a join, where nothing is known of the table yet, would walk through all domains.
+        select i.*, f.id
           from unnest(names, offsets, holders, lease_mss) with ordinality
-               as i(name, at_offset, holder, lease_ms, ord)
-         where d.name = i.name and d.current_offset is null and d.backlog_len = 0
-           and (d.ended_top is null or i.at_offset > d.ended_top)
-        returning i.ord, d.last_token
+               as i(name, at_offset, holder, lease_ms, ord),
+               lateral (select d.id from tenure.domain d
+                         where d.name = i.name and d.current_offset is null and d.backlog_len = 0
+                           and (d.ended_top is null or i.at_offset > d.ended_top) limit 1) f
+    ), granted as (
+        update tenure.domain d
+           set last_token = greatest(d.last_token + 1, base), current_offset = f.at_offset, acquired_at = now,
+               holder = f.holder, lease_ms = f.lease_ms, expires_at = tenure.later(now, f.lease_ms)
+          from free f
+         where d.id = f.id
+        returning f.ord, d.last_token
     )
     select array_agg(g.ord), array_agg(g.last_token) into quick, quick_tokens from granted g;
     return query select q.ord, 'ACQUIRED', q.token, null::bigint from unnest(quick, quick_tokens) as q(ord, token);

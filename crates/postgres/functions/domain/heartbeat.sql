@@ -14,11 +14,18 @@ begin
     perform tenure.durably();
     names := tenure.domain_lock(names);
     now := tenure.clock();
-    with renewed as (
+    with held as materialized (
+        -- Each by its name: a join, where nothing is known of the table yet, would walk through all domains.
+        select i.ord, h.id
+          from unnest(names, tokens) with ordinality as i(name, token, ord),
+               lateral (select d.id from tenure.domain d
+                         where d.name = i.name and d.current_offset is not null and d.last_token = i.token
+                           and d.expires_at > now limit 1) h
+    ), renewed as (
         update tenure.domain d set expires_at = greatest(d.expires_at, tenure.later(now, d.lease_ms))
-          from unnest(names, tokens) with ordinality as i(name, token, ord)
-         where d.name = i.name and d.current_offset is not null and d.last_token = i.token and d.expires_at > now
-        returning i.ord, d.expires_at
+          from held h
+         where d.id = h.id
+        returning h.ord, d.expires_at
     )
     select array_agg(r.ord) as ords, array_agg(r.expires_at) as untils into quick from renewed r;
     return query select q.ord, 'RENEWED', q.until from unnest(quick.ords, quick.untils) as q(ord, until);

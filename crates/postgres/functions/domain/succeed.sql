@@ -26,14 +26,15 @@ begin
     end if;
     names := tenure.domain_lock(names);
     now := tenure.clock();
-    with held as (
+    with held as materialized (
+        -- Each by its name: a join, where nothing is known of the table yet, would walk through all domains.
         select i.ord, i.holder, i.lease_ms, d.id, d.current_offset as done, d.ended_from, d.ended_to,
                coalesce(d.ended_to = d.current_offset - 1, false) as joins,
                w.seq, w.waiting_offset,
                coalesce(w.waiting_offset, i.next) as next
           from unnest(names, tokens, nexts, holders, lease_mss) with ordinality
                as i(name, token, next, holder, lease_ms, ord)
-          join tenure.domain d on d.name = i.name
+          cross join lateral (select * from tenure.domain d where d.name = i.name limit 1) d
           left join lateral (select w.seq, w.waiting_offset from tenure.domain_waiting w
                               where w.domain = d.id order by w.seq limit 1) w on d.backlog_len > 0
          where d.current_offset is not null and d.last_token = i.token

@@ -167,3 +167,60 @@ async fn i21_a_domain_made_after_the_look_is_not_written_unlocked() {
         }
     }
 }
+
+/// Neither plans that a session made while there were few domains, nor those of one that comes before the server has looked
+/// at the table, walk through the many there are.
+#[tokio::test(flavor = "multi_thread")]
+async fn d6_a_batch_reads_its_own_domains_however_many_there_are() {
+    let database = database().await;
+    let (store, hand) = (PostgresStore::open(database.url()).await.unwrap(), connect(database.url()).await);
+    store.domain_acquire(vec![Acquire::new("first", 1)]).await.unwrap()[0].unwrap();
+    let names =
+        |from: i32, to: i32| format!("(select array_agg('d' || n order by n) from generate_series({from}, {to}) n)");
+    let tokens = |from: i32, to: i32| {
+        format!(
+            "(select array_agg(d.last_token order by n) from generate_series({from}, {to}) n, tenure.domain d
+                   where d.name = 'd' || n)"
+        )
+    };
+    let each =
+        |value: &str, from: i32, to: i32| format!("(select array_agg({value}) from generate_series({from}, {to}))");
+    let calls = |offset: i32, from: i32, to: i32| {
+        let (names, tokens) = (names(from, to), tokens(from, to));
+        let (none, lease) = (each("null::text", from, to), each("60000::bigint", from, to));
+        let at = |offset: i32| each(&format!("{offset}::bigint"), from, to);
+        [
+            format!("select count(*) from tenure.domain_acquire({names}, {}, {none}, {lease})", at(offset)),
+            format!("select count(*) from tenure.domain_heartbeat({names}, {tokens})"),
+            format!("select count(*) from tenure.domain_each('fail', {names}, null, {tokens}, null, null)"),
+            format!(
+                "select count(*) from tenure.domain_succeed({names}, {tokens}, {}, {none}, {lease})",
+                at(offset + 1)
+            ),
+            format!("select count(*) from tenure.domain_succeed({names}, {tokens})"),
+        ]
+    };
+    // A session settles on a plan after five calls.
+    for round in 0..8 {
+        for call in calls(2 * round, 1, 5) {
+            hand.query_one(&call, &[]).await.unwrap();
+        }
+    }
+    hand.batch_execute(
+        "insert into tenure.domain (name, created_at) select 'd' || n, now() from generate_series(6, 50000) n",
+    )
+    .await
+    .unwrap();
+    let late = connect(database.url()).await;
+    for (hand, from) in [(&late, 10_000), (&hand, 20_000)] {
+        for call in calls(100, from, from + 99) {
+            hand.batch_execute("begin").await.unwrap();
+            assert_eq!(hand.query_one(&call, &[]).await.unwrap().get::<_, i64>(0), 100, "{call}");
+            let read = "select (seq_tup_read + idx_tup_fetch)::bigint from pg_stat_xact_user_tables
+                         where schemaname = 'tenure' and relname = 'domain'";
+            let read: i64 = hand.query_one(read, &[]).await.unwrap().get(0);
+            assert!(read < 5_000, "{read} rows were read for a hundred domains by {call}");
+            hand.batch_execute("commit").await.unwrap();
+        }
+    }
+}
