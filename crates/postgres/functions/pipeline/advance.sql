@@ -58,11 +58,21 @@ begin
     now := tenure.clock();
     update tenure.unit u
        set status = 'READY', open = not r.paused, changed_at = now
-     where u.run = of_run and u.segment = '' and u.status = 'NEW' and tenure.unit_can_start(u);
+     where u.run = of_run and u.segment = '' and u.status = 'NEW'
+       -- As `unit_can_start`, which would be called for each.
+       and not exists (select from unnest(u.needs) as n(name)
+                        where not exists (select from tenure.unit d where d.run = of_run and d.stage = n.name
+                                             and d.segment = '' and d.status = 'DONE'))
+       and (not u.split or not exists (select from tenure.unit s where s.run = of_run and s.stage = u.stage
+                                          and s.segment <> '' and s.status <> 'DONE'));
     get diagnostics readied = row_count;
-    -- Judged by one statement, which sees what others have moved meanwhile: what could start since then is not stuck.
     if not exists (select from tenure.unit u where u.run = of_run and u.segment = '' and u.status <> 'DONE') then
         ending := 'DONE';
+    elsif not exists (select from tenure.unit u where u.run = of_run and u.segment = ''
+                         and u.status = 'ERROR' and u.reason is not null) then
+        -- Only an operator takes such an error back, and the run is held: nothing ends without one.
+        return;
+    -- Judged by one statement, which sees what others have moved meanwhile: what could start since then is not stuck.
     elsif not exists (select from tenure.unit u where u.run = of_run and u.segment = ''
                          and (u.status in ('READY', 'RUNNING') or (u.status = 'ERROR' and u.reason is null)
                               or u.status = 'NEW' and tenure.unit_can_start(u)))
