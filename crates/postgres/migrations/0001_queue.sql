@@ -9,9 +9,9 @@
 -- finished  history, written once.
 -- receipt   endings that are no longer kept with their job, for the hour that L12 promises.
 -- dedup     which job a key stands for (Q7).
--- tenant    how many jobs of a limit key are running (Q8).
--- lane      whose turn it is in an ordering key (Q9).
--- arrival   jobs that were parked behind a closed tenant or lane, which may have opened meanwhile.
+-- gate      one row for each tenant and each lane that matters now: what it lets pass, and where it stands (Q8, Q9).
+-- touch     gates to look at again, because something of theirs changed.
+-- walk      how far the walks have come that find what no touch told of, and what is no longer kept.
 -- slack     jobs finished inside their caller's own transaction, which their lease still counts (Q10).
 -- event     abnormal transitions and operator actions (L8).
 -- sighting  who looked for work, where and of which kinds; for people, nothing depends on it.
@@ -53,6 +53,8 @@ create table tenure.queue (
     max_running integer check (max_running between 1 and 1000000),
     max_running_per_key integer check (max_running_per_key between 1 and 1000000),
     lane_on_failure text not null default 'continue' check (lane_on_failure in ('continue', 'block')),
+    -- Counts the changes of the above: a failure under an earlier setting stops no lane.
+    lane_policy integer not null default 0,
     retention_ms bigint not null default 604800000 check (retention_ms >= 0),
     -- Claims in each period, and what is spent of the current one.
     rate_max integer, rate_period_ms bigint, rate_period bigint, rate_spent integer not null default 0,
@@ -69,7 +71,7 @@ create table tenure.job (
     priority integer not null,
     attempt integer not null default 0,
     attempts_max integer not null,
-    -- Where it waits: 0 fresh, 1 late (put back, or was scheduled), 2 scheduled, 3 parked behind its tenant or lane.
+    -- Where it waits: 0 fresh, 1 late (put back, or was scheduled), 2 scheduled, 3 behind the gate of its tenant or lane.
     -- A claim leaves this as it is, so that claiming changes no indexed column.
     place smallint not null,
     running boolean not null default false,
@@ -91,9 +93,9 @@ create table tenure.job (
 create index job_fresh on tenure.job (queue, priority desc, created_at, id) where place = 0;
 create index job_late on tenure.job (queue, priority desc, created_at, id) where place = 1;
 create index job_scheduled on tenure.job (queue, run_at) where place = 2;
--- The order within a tenant, by kind, for what waits behind its limit.
-create index job_parked on tenure.job (queue, limit_key, kind, priority desc, created_at, id)
-    where place = 3 and limit_key is not null;
+-- The order within a tenant, by kind, for a claim may ask for some kinds only. What is in a lane waits there.
+create index job_tenant on tenure.job (queue, limit_key, kind, priority desc, created_at, id)
+    where place = 3 and limit_key is not null and ordering_key is null;
 -- The order of a lane.
 create index job_lane on tenure.job (queue, ordering_key, id) where ordering_key is not null;
 -- Lists, counts and the oldest waiting job of a queue.
@@ -111,8 +113,8 @@ create table tenure.lease (
     started integer not null,
     -- How many are still running; may be too high, never too low.
     left_count integer not null,
-    -- Recovery met an error on it and went on with the others (L7).
-    stuck boolean not null default false,
+    -- Recovery could not return all of it and went on with the others (L7): not to be tried again before.
+    stuck_until timestamptz,
     -- No heartbeat moves the expiry beyond: the timeout of its one job.
     ends_at timestamptz,
     -- Jobs an operator asked to cancel (L11): here, so that a heartbeat reads one row.
@@ -124,7 +126,8 @@ create table tenure.lease (
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 -- A list of a few hundred ids is not worth compressing.
 alter table tenure.lease alter column units set storage external;
-create index lease_expiry on tenure.lease (queue, expires_at) where not stuck;
+create index lease_expiry on tenure.lease (queue, expires_at) where stuck_until is null;
+create index lease_stuck on tenure.lease (stuck_until) where stuck_until is not null;
 
 create table tenure.note (
     job bigint primary key,
@@ -200,39 +203,79 @@ create table tenure.dedup (
 create index dedup_age on tenure.dedup (until);
 create index dedup_job on tenure.dedup (job);
 
-create table tenure.tenant (
+-- Jobs with a tenant or a lane never stand in the indexes that claims read: their gate does, at the place of the best job
+-- that it would let pass. Written only under its own row's lock, by claims and by the sweep; whoever changes a job that
+-- waits or runs behind it leaves a touch instead, and waits for nobody.
+create table tenure.gate (
     queue text collate "C" not null,
+    lane boolean not null,
     key text collate "C" not null,
+    -- Of a tenant: how many run; what it has spent of its rate, in which period, when last; when to look again.
     running integer not null default 0,
     rate_period bigint,
     rate_spent integer not null default 0,
-    primary key (queue, key)
-) with (fillfactor = 50);
-
-create table tenure.lane (
-    queue text collate "C" not null,
-    key text collate "C" not null,
-    running bigint,
-    -- The failed job it stopped for.
+    rate_at timestamptz,
+    look_at timestamptz,
+    -- Of a lane: the job whose turn it is; the failed job it stopped for; the tenant of its head, within which it stands.
+    turn bigint,
     blocked_by bigint,
-    primary key (queue, key)
-) with (fillfactor = 50);
+    tenant text collate "C",
+    -- `open` lets its head pass; `full` and `spent` hold back a job that is due; `idle` has none, or not now.
+    state text not null default 'idle' check (state in ('open', 'full', 'spent', 'idle')),
+    -- The head's place in the order of Q2, while open.
+    priority integer,
+    created_at timestamptz,
+    head bigint,
+    primary key (queue, lane, key)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+create index gate_open on tenure.gate (queue, priority desc, created_at, head) where state = 'open' and tenant is null;
+create index gate_within on tenure.gate (queue, tenant, priority desc, created_at, head)
+    where state = 'open' and tenant is not null;
+create index gate_held on tenure.gate (queue, state, key) where state in ('full', 'spent');
+create index gate_look on tenure.gate (queue, look_at) where look_at is not null;
+create index gate_blocked on tenure.gate (queue, key) where blocked_by is not null;
+create index gate_rate on tenure.gate (rate_at) where rate_at is not null;
 
-create table tenure.arrival (
-    id bigint generated always as identity primary key,
+-- Deleted under the lock of its gate alone. A hint, like a wake-up: without any, the walk finds what can run.
+create table tenure.touch (
+    id bigint generated always as identity,
     queue text collate "C" not null,
-    key text collate "C" not null,
     lane boolean not null,
-    -- Not to be looked at before: a tenant's rate is spent until then.
-    at timestamptz not null
+    key text collate "C" not null,
+    -- Of a tenant: slots that were freed; or that what runs is to be counted anew.
+    freed integer not null default 0,
+    recount boolean not null default false,
+    -- Of a lane: a job that failed for good, and the policy under which that stops it; one that an operator put back.
+    failed bigint,
+    policy integer,
+    retried bigint
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+create index touch_order on tenure.touch (queue, id);
+create index touch_gate on tenure.touch (queue, lane, key);
+
+-- How far each walk has come: over the keys of lanes and of tenants, for what no touch told of; over queues, for what is no
+-- longer kept.
+create table tenure.walk (
+    over text primary key,
+    walked_at timestamptz not null default '-infinity',
+    -- The last that was looked at.
+    queue text collate "C" not null default '',
+    key text collate "C" not null default ''
 );
-create index arrival_queue on tenure.arrival (queue, at);
+insert into tenure.walk (over) values ('lanes'), ('tenants'), ('queues');
+
+-- A job that a claim may take, with the gates it must pass.
+create type tenure.candidate as (
+    queue text, priority integer, created_at timestamptz, id bigint, tenant text, lane text
+);
 
 create table tenure.slack (
     token bigint not null,
-    job bigint not null
+    job bigint not null,
+    queue text collate "C" not null
 );
 create index slack_token on tenure.slack (token);
+create index slack_queue on tenure.slack (queue);
 
 create table tenure.event (
     id bigint generated always as identity primary key,

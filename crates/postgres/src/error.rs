@@ -16,6 +16,8 @@ pub(crate) enum Kind {
     Epoch,
     /// The default isolation is not READ COMMITTED.
     Isolation,
+    /// Another transaction holds what it needs, or changed it while it waited.
+    Busy,
     /// The server no longer takes writes.
     ReadOnly,
     /// Anything else.
@@ -27,9 +29,15 @@ pub(crate) fn kind(error: &Error) -> Kind {
         Some("40001" | "40P01") => Kind::TryAgain,
         Some("TE001") => Kind::Epoch,
         Some("TE002") => Kind::Isolation,
+        Some("55P03" | "TE031") => Kind::Busy,
         Some("25006") => Kind::ReadOnly,
         _ => Kind::Other,
     }
+}
+
+/// What the server said.
+pub(crate) fn message(error: &Error) -> String {
+    error.as_db_error().map_or_else(|| error.to_string(), |db| db.message().to_owned())
 }
 
 /// The conflict of a dedup key, if that is what a statement met (Q7).
@@ -64,7 +72,7 @@ pub(crate) fn of(error: Error, writes: bool) -> StoreError {
         code if code.starts_with("08") || code.starts_with("53") || code.starts_with("57") || code == "25006" => {
             StoreError::unavailable(message)
         }
-        "40001" | "40P01" | "55P03" => StoreError::unavailable(message),
+        "40001" | "40P01" | "55P03" | "TE031" => StoreError::unavailable(message),
         code => StoreError::broken(format!("{message} ({code})")),
     }
 }

@@ -21,8 +21,26 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 /// A typed parameter.
 pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
-/// Rows, unless a dedup key conflicts.
-pub(crate) type Answer = std::result::Result<Vec<Row>, Conflict>;
+/// Rows, unless the statement was refused for a reason that its caller can act on.
+pub(crate) type Answer = std::result::Result<Vec<Row>, Refused>;
+
+/// Why nothing was done.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// Another body under a dedup key (Q7).
+    Conflict(Conflict),
+    /// Another transaction holds what the statement needs, for longer than it may wait.
+    Busy(String),
+}
+
+impl From<Refused> for StoreError {
+    fn from(refused: Refused) -> StoreError {
+        match refused {
+            Refused::Conflict(_) => StoreError::broken("a statement without keys met a conflict of keys"),
+            Refused::Busy(message) => StoreError::unavailable(message),
+        }
+    }
+}
 
 /// How often a statement the server rolled back for its own reasons is tried again.
 const TRIES: u32 = 8;
@@ -69,16 +87,16 @@ impl Database {
 
     /// Asks for what changes nothing.
     pub(crate) async fn read(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
-        self.ask(sql, params, false).await?.map_err(|_| StoreError::broken("a read met a conflict"))
+        Ok(self.ask(sql, params, false).await??)
     }
 
     /// Asks for one transaction. A connection lost meanwhile leaves its outcome unknown.
     pub(crate) async fn write(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
-        self.ask(sql, params, true).await?.map_err(|_| StoreError::broken("a write met a conflict"))
+        Ok(self.ask(sql, params, true).await??)
     }
 
-    /// Asks for one transaction that another body under a dedup key refuses (Q7).
-    pub(crate) async fn write_unless_conflict(&self, sql: &str, params: &[Param<'_>]) -> Result<Answer> {
+    /// Asks for one transaction whose refusals the caller looks at.
+    pub(crate) async fn try_write(&self, sql: &str, params: &[Param<'_>]) -> Result<Answer> {
         self.ask(sql, params, true).await
     }
 
@@ -102,9 +120,10 @@ impl Database {
                 }
             };
             if let Some(conflict) = error::conflict(&met) {
-                return Ok(Err(conflict));
+                return Ok(Err(Refused::Conflict(conflict)));
             }
             match error::kind(&met) {
+                Kind::Busy => return Ok(Err(Refused::Busy(error::message(&met)))),
                 Kind::TryAgain if tries < TRIES => {
                     drop(connection);
                     tokio::time::sleep(pause(tries)).await;

@@ -30,7 +30,7 @@ pub async fn enqueue(
 ) -> Result<Vec<Enqueued>, TransactionError> {
     let schema = schema(place)?;
     let columns = Columns::of(jobs);
-    let (sql, tell) = (localized(schema, enqueue::SQL), localized(schema, TELL));
+    let (sql, tell) = (localized(schema, enqueue::SQL_BESIDE), localized(schema, TELL));
     let params = columns.params();
     let queues: [Param<'_>; 1] = [(columns.queues(), Type::TEXT_ARRAY)];
     // Sent one behind the other. If the first is refused, so is the second, and only the first can say why.

@@ -1,16 +1,19 @@
 -- Changes a queue's settings, and creates a queue that is not there (Q8, X).
 -- Parameters  `names` of the settings to change; the values of the others are not looked at.
--- What a limit held back is looked at again: a tenant by tenant, a lane by lane.
+-- Locks       waits for the claims under way in this queue, which are short, and keeps new ones waiting meanwhile: without
+--             a limit they did not count themselves, and a claim that begins after the change must (Q8).
+-- What a setting held back is looked at again: tenants by a touch each, lanes at once.
 create or replace function tenure.change_queue(
     of_name text, names text[], paused boolean, max_running integer, max_running_per_key integer,
     lane_on_failure text, retention_ms bigint, rate_max integer, rate_period_ms bigint, key_rate_max integer,
     key_rate_period_ms bigint
-) returns void language plpgsql as $$
+) returns void language plpgsql set lock_timeout = '2s' as $$
 #variable_conflict use_column
 declare
     now timestamptz := tenure.clock();
 begin
     perform tenure.durably();
+    perform pg_advisory_xact_lock(tenure.name_number('claims', of_name, ''));
     insert into tenure.queue (name, created_at) values (of_name, now) on conflict do nothing;
     update tenure.queue q
        set paused = case when 'paused' = any (names) then change_queue.paused else q.paused end,
@@ -19,6 +22,9 @@ begin
                                       else q.max_running_per_key end,
            lane_on_failure = case when 'lane_on_failure' = any (names)
                                   then coalesce(change_queue.lane_on_failure, 'continue') else q.lane_on_failure end,
+           lane_policy = q.lane_policy
+               + case when 'lane_on_failure' = any (names)
+                           and coalesce(change_queue.lane_on_failure, 'continue') <> q.lane_on_failure then 1 else 0 end,
            retention_ms = case when 'retention_ms' = any (names) then coalesce(change_queue.retention_ms, 604800000)
                                else q.retention_ms end,
            rate_max = case when 'rate_limit' = any (names) then change_queue.rate_max else q.rate_max end,
@@ -30,15 +36,23 @@ begin
                                      else q.key_rate_period_ms end
      where q.name = of_name;
     if names && array['max_running_per_key', 'rate_limit_per_key'] then
-        insert into tenure.arrival (queue, key, lane, at)
-        select distinct j.queue, j.limit_key, false, now from tenure.job j
-         where j.queue = of_name and j.limit_key is not null and j.place = 3;
+        insert into tenure.touch (queue, lane, key)
+        select g.queue, false, g.key from tenure.gate g where g.queue = of_name and not g.lane and g.state <> 'idle';
     end if;
     if 'lane_on_failure' = any (names) and coalesce(change_queue.lane_on_failure, 'continue') = 'continue' then
-        insert into tenure.arrival (queue, key, lane, at)
-        select l.queue, l.key, true, now from tenure.lane l where l.queue = of_name and l.blocked_by is not null;
-        -- In their order, as endings take them (L10).
-        perform from tenure.lane l where l.queue = of_name and l.blocked_by is not null order by l.key for update;
-        update tenure.lane l set blocked_by = null where l.queue = of_name and l.blocked_by is not null;
+        -- A failure that is committed later finds another policy, and stops nothing.
+        insert into tenure.touch (queue, lane, key)
+        select g.queue, true, g.key from tenure.gate g where g.queue = of_name and g.blocked_by is not null;
+        perform from tenure.gate g where g.queue = of_name and g.blocked_by is not null order by g.key for update;
+        update tenure.gate g set blocked_by = null where g.queue = of_name and g.blocked_by is not null;
     end if;
+end $$;
+
+-- Sets the limit of the whole engine; null is none. Waits for the claims under way, as above.
+create or replace function tenure.set_limit(max_running integer) returns void language plpgsql
+  set lock_timeout = '2s' as $$
+begin
+    perform tenure.durably();
+    perform pg_advisory_xact_lock(tenure.name_number('claims', '', ''));
+    update tenure.engine e set max_running = set_limit.max_running;
 end $$;

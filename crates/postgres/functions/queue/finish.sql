@@ -1,15 +1,18 @@
 -- Ends claims (Q4), each answered on its own.
 -- Parameters  one array element for each ending, no job twice. `delays_ms`: of a snooze its delay; of a fail null for
 --             the job's backoff moved by `chances`, −2 for the same after a timeout, −1 for never, −3 for never because
---             it is not wanted, else exactly so long. `beside` is true inside a
---             transaction of the caller's own, which must not hold up the lease's heartbeat (Q10): the lease is then
---             only shared, and learns of the ending through `slack`.
--- Guard       job, owner, token and an unexpired lease, judged after the lease rows are locked (L3, L4, L5).
+--             it is not wanted, else exactly so long. `beside` is true inside a transaction of the caller's own, which
+--             must not hold up the lease's heartbeat (Q10): the lease is then only shared, and learns of the ending
+--             through `slack`.
+-- Guard       job, owner, token and an unexpired lease (L3, L4). The clock is read before, and once more at the end: an
+--             ending that waited past its deadline is not accepted, and raises TE031 to be judged anew (L5).
 -- Reply       where the job stands now; `already` where the same ending was accepted before (L12); or why it is lost.
 --             `wakes` names the queue where somebody may now find work.
-create or replace function tenure.finish(
+-- Locks       jobs in the order of their ids, then leases in the order of their tokens; no gate. So whoever waits for a
+--             job that a user's transaction has holds no lease up, and no heartbeat.
+create or replace function tenure.end_claims(
     jobs bigint[], owners text[], tokens bigint[], verbs text[], results text[], errors text[], delays_ms bigint[],
-    chances double precision[], beside boolean default false
+    chances double precision[], beside boolean
 ) returns table (ord bigint, status text, already boolean, lost text, wakes text) language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
@@ -29,19 +32,15 @@ declare
     judged record;
     o bigint;
     limited boolean;
-    limited_queues text[];
+    first_end timestamptz;
 begin
     perform tenure.durably();
-    if beside then
-        perform from tenure.lease l where l.token = any (tokens) order by l.token for key share;
-    else
-        perform from tenure.lease l where l.token = any (tokens) order by l.token for no key update;
-    end if;
     now := tenure.clock();
 
-    with ending as (
+    with ending as materialized (
         select e.* from unnest(jobs, owners, tokens, verbs, results, errors, delays_ms) with ordinality
                    as e(job, owner, token, verb, result, error, delay_ms, ord)
+         order by e.job
     ), gone as (
         delete from tenure.job j using ending e, tenure.lease l
          where j.id = e.job and j.token = e.token and j.running
@@ -49,7 +48,7 @@ begin
            and (e.verb = 'complete' or j.cancel_requested
                 or e.verb = 'fail' and (e.delay_ms in (-1, -3) or j.attempt >= j.attempts_max))
         returning e.ord, e.verb, e.result, e.error as said, l.owner, l.granted_at, l.last_beat_at, l.longest_gap_ms,
-                  l.beats,
+                  l.beats, l.expires_at,
                   case when e.verb = 'complete' then null
                        when e.verb = 'fail' and e.delay_ms = -1 then 'failed'
                        when e.verb = 'fail' and e.delay_ms = -3 then 'cancelled'
@@ -85,7 +84,7 @@ begin
                g.attempt, g.reason, left(g.said, 200)
           from gone g where g.verb <> 'complete'
     )
-    select array_agg(g.ord) as ords, array_agg(g.token) as tokens,
+    select min(g.expires_at) as first_end, array_agg(g.ord) as ords, array_agg(g.token) as tokens,
            array_agg(case g.verb when 'complete' then 'completed' else 'failed' end) as statuses,
            array_agg(g.queue) as of_queues, array_agg(g.id) as of_ids,
            array_agg(g.id) filter (where g.limit_key is not null or g.ordering_key is not null) as ids,
@@ -96,6 +95,7 @@ begin
            array_agg(g.verb = 'fail' and g.reason <> 'cancelled')
                filter (where g.limit_key is not null or g.ordering_key is not null) as blocks
       into gated from gone g;
+    first_end := gated.first_end;
     ended_ords := coalesce(gated.ords, '{}');
     ended_tokens := gated.tokens;
     ended_statuses := gated.statuses;
@@ -103,10 +103,11 @@ begin
     ended_ids := gated.of_ids;
 
     if verbs && array['fail', 'snooze', 'release'] then
-        with ending as (
+        with ending as materialized (
             select e.* from unnest(jobs, owners, tokens, verbs, errors, delays_ms, chances) with ordinality
                        as e(job, owner, token, verb, error, delay_ms, chance, ord)
              where e.verb <> 'complete'
+             order by e.job
         ), due as (
             select e.*, l as lease,
                    case when jsonb_array_length(j.attempts) >= 100 then j.attempts -> 0 end as evicted,
@@ -123,13 +124,15 @@ begin
             update tenure.job j
                set running = false,
                    run_at = d.run_at,
-                   place = case when d.run_at <= now then 1 else 2 end,
+                   place = case when d.run_at > now then 2
+                                when j.limit_key is not null or j.ordering_key is not null then 3 else 1 end,
                    attempt = case d.verb when 'fail' then j.attempt else j.attempt - 1 end,
                    error = coalesce(d.error, j.error),
                    attempts = tenure.with_attempt(j.attempts, d.lease, now, d.outcome, d.verb, d.error)
               from due d
-             where j.id = d.job and j.token = d.token and j.running
-            returning d.ord, d.verb, d.owner, d.error, d.evicted, j.id, j.token, j.queue, j.attempt, j.run_at,
+             -- Asked to be cancelled while this waited for it, it is ended by the next look (L11).
+             where j.id = d.job and j.token = d.token and j.running and not j.cancel_requested
+            returning d.ord, d.verb, d.owner, d.error, d.evicted, (d.lease).expires_at, j.id, j.token, j.queue, j.attempt, j.run_at,
                       j.limit_key, j.ordering_key
         ), told as (
             insert into tenure.event (at, job, what, token, owner, attempt, until, error)
@@ -141,7 +144,8 @@ begin
              where b.evicted is not null and r.at > now - interval '1 hour'
             on conflict do nothing
         )
-        select coalesce(array_agg(b.ord), '{}') as ords, coalesce(array_agg(b.token), '{}') as tokens,
+        select min(b.expires_at) as first_end,
+               coalesce(array_agg(b.ord), '{}') as ords, coalesce(array_agg(b.token), '{}') as tokens,
                coalesce(array_agg(b.queue), '{}') as of_queues,
                array_agg(b.id) filter (where b.limit_key is not null or b.ordering_key is not null) as ids,
                array_agg(b.queue) filter (where b.limit_key is not null or b.ordering_key is not null) as queues,
@@ -150,22 +154,26 @@ begin
                    as ordering_keys,
                array_agg(false) filter (where b.limit_key is not null or b.ordering_key is not null) as blocks
           into back_gated from back b;
+        first_end := least(first_end, back_gated.first_end);
         back_ords := back_gated.ords;
         back_tokens := back_gated.tokens;
         back_queues := back_gated.of_queues;
         if gated.ids is not null or back_gated.ids is not null then
-            perform tenure.vacate(gated.ids || back_gated.ids, gated.queues || back_gated.queues,
-                                  gated.limit_keys || back_gated.limit_keys,
-                                  gated.ordering_keys || back_gated.ordering_keys, gated.blocks || back_gated.blocks);
+            perform tenure.touch_ended(gated.ids || back_gated.ids, gated.queues || back_gated.queues,
+                                       gated.limit_keys || back_gated.limit_keys,
+                                       gated.ordering_keys || back_gated.ordering_keys, gated.blocks || back_gated.blocks);
         end if;
     elsif gated.ids is not null then
-        perform tenure.vacate(gated.ids, gated.queues, gated.limit_keys, gated.ordering_keys, gated.blocks);
+        perform tenure.touch_ended(gated.ids, gated.queues, gated.limit_keys, gated.ordering_keys, gated.blocks);
     end if;
 
     if beside then
-        insert into tenure.slack (token, job)
-        select u.token, jobs[u.ord] from unnest(ended_tokens || back_tokens, ended_ords || back_ords) as u(token, ord);
+        perform from tenure.lease l where l.token = any (ended_tokens || back_tokens) order by l.token for key share;
+        insert into tenure.slack (token, job, queue)
+        select u.token, jobs[u.ord], u.queue
+          from unnest(ended_tokens || back_tokens, ended_ords || back_ords, ended_queues || back_queues) as u(token, ord, queue);
     else
+        perform from tenure.lease l where l.token = any (ended_tokens || back_tokens) order by l.token for no key update;
         delete from tenure.lease l
          using (select u.token, count(*) as n from unnest(ended_tokens || back_tokens) as u(token) group by u.token) d
          where l.token = d.token
@@ -178,15 +186,23 @@ begin
          where l.token = d.token;
     end if;
     if ended_ids is not null then
-        perform tenure.forget_unkept(ended_ids, now);
+        perform tenure.forget_unkept(ended_ids, ended_queues, now);
+    end if;
+
+    if first_end <= tenure.clock() then
+        if beside then
+            perform tenure.lease_lost('expired');
+        end if;
+        raise exception 'tenure: a lease ran out while its ending waited' using errcode = 'TE031';
     end if;
 
     -- Who waits for a slot or a turn wants to know of every ending; without limits only of what waits again.
     limited := (select e.max_running is not null from tenure.engine e);
-    limited_queues := array(select q.name from tenure.queue q where q.max_running is not null);
     return query
         select e.ord, e.status, false, null::text,
-               case when limited then '*' when gated.ids is not null or e.queue = any (limited_queues) then e.queue end
+               case when limited then '*'
+                    when gated.ids is not null
+                         or (select q.max_running is not null from tenure.queue q where q.name = e.queue) then e.queue end
           from unnest(ended_ords, ended_statuses, ended_queues) as e(ord, status, queue);
     return query select b.ord, 'queued'::text, false, null::text, case when limited then '*' else b.queue end
                    from unnest(back_ords, back_queues) as b(ord, queue);
@@ -198,10 +214,38 @@ begin
             if o = any (ended_ords) or o = any (back_ords) then
                 continue;
             end if;
+            if exists (select from tenure.job j join tenure.lease l on l.token = j.token
+                        where j.id = jobs[o] and j.token = tokens[o] and j.running and l.owner = owners[o]
+                          and l.expires_at > now) then
+                -- It was held all the while, and changed between the two looks: to be judged anew.
+                raise exception 'tenure: the job changed while its ending waited' using errcode = 'TE031';
+            end if;
             select * into judged from tenure.judge(jobs[o], owners[o], tokens[o], verbs[o], now);
             ord := o; status := judged.status; already := judged.status is not null; lost := judged.lost;
             wakes := null;
             return next;
         end loop;
     end if;
+end $$;
+
+-- Ends claims in a transaction of their own. Waits for hardly anything: what another transaction holds for longer raises,
+-- nothing is ended, and the caller asks for each by itself, patiently.
+create or replace function tenure.finish(
+    jobs bigint[], owners text[], tokens bigint[], verbs text[], results text[], errors text[], delays_ms bigint[],
+    chances double precision[]
+) returns table (ord bigint, status text, already boolean, lost text, wakes text) language plpgsql
+  set lock_timeout = '100ms'
+as $$
+begin
+    return query select * from tenure.end_claims(jobs, owners, tokens, verbs, results, errors, delays_ms, chances, false);
+end $$;
+create or replace function tenure.finish_patiently(
+    jobs bigint[], owners text[], tokens bigint[], verbs text[], results text[], errors text[], delays_ms bigint[],
+    chances double precision[]
+) returns table (ord bigint, status text, already boolean, lost text, wakes text) language plpgsql
+  set lock_timeout = '5s'
+as $$
+begin
+    perform from tenure.job j where j.id = any (jobs) order by j.id for update;
+    return query select * from tenure.end_claims(jobs, owners, tokens, verbs, results, errors, delays_ms, chances, false);
 end $$;

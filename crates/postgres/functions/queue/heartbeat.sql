@@ -8,7 +8,7 @@
 create or replace function tenure.heartbeat(
     jobs bigint[], owners text[], tokens bigint[], progresses text[], checkpoints text[]
 ) returns table (ord bigint, lease_expires_at timestamptz, cancelling bigint[]) language plpgsql
-  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '2s'
 as $$
 #variable_conflict use_column
 declare
@@ -30,7 +30,7 @@ begin
                        floor(extract(epoch from now - coalesce(l.last_beat_at, l.granted_at)) * 1000)::bigint)
               from beat b
              where l.token = b.token and l.owner = b.owner and l.expires_at > now
-               and (b.job is null
+               and (b.job is null and l.left_count > (select count(*) from tenure.slack s where s.token = l.token)
                     or exists (select from tenure.job j where j.id = b.job and j.token = b.token and j.running))
             returning b.*, l.expires_at, l.cancelling
         ), noted as (

@@ -96,3 +96,33 @@ begin
     end if;
     return array(select i from unnest(ids) as i order by i desc limit n_max);
 end $$;
+
+-- Queues by name, those included that are known by their jobs alone: enqueued in a transaction of the caller's own.
+-- Parameters  only this one, or null; only names after this, or null; how many at most.
+-- Indexes     queue_pkey; job_queue, by a seek for each name.
+create or replace function tenure.known_queues(one text, after text, n bigint) returns setof tenure.queue
+language plpgsql stable
+  set enable_seqscan = off set enable_bitmapscan = off set jit = off
+as $$
+begin
+    if one is not null then
+        return query select q.* from tenure.queue q where q.name = one;
+        if not found and exists (select from tenure.job j where j.queue = one) then
+            return query select d.* from tenure.default_queue(one, tenure.clock()) d;
+        end if;
+        return;
+    end if;
+    return query
+        with recursive used (name, nth) as (
+            select (select j.queue from tenure.job j where j.queue > coalesce(after, '') order by j.queue limit 1), 1
+            union all
+            select (select j.queue from tenure.job j where j.queue > u.name order by j.queue limit 1), u.nth + 1
+              from used u where u.name is not null and u.nth < n
+        )
+        select k.* from (
+            (select q.* from tenure.queue q where q.name > coalesce(after, '') order by q.name limit n)
+            union all
+            select d.* from used u, tenure.default_queue(u.name, tenure.clock()) d
+             where u.name is not null and not exists (select from tenure.queue q where q.name = u.name)) k
+         order by k.name limit n;
+end $$;

@@ -1,16 +1,42 @@
--- Carries out operator actions, one array element each, each answered on its own.
--- Locks  everything the jobs have, first and in one order (L10): two bulk actions, or one and a finish, never wait for
---        each other in a ring.
+-- Carries out operator actions, one array element each, each answered on its own, in the order of the arrays.
+-- Reply  `busy` for a job that another transaction holds, perhaps a user's that stays open: nothing waits for it here, and
+--        the caller asks for each such job by itself, patiently.
+-- Locks  jobs, finished or not, in the order of their ids, then leases in the order of their tokens (L10); no gate.
 create or replace function tenure.operate_all(jobs bigint[], actions text[], reasons text[])
-returns table (status text, refusal text) language plpgsql as $$
+returns table (status text, refusal text) language plpgsql
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '2s'
+as $$
 begin
     perform tenure.durably();
-    perform tenure.hold_all(jobs);
-    perform tenure.hold_lane(r.queue, r.ordering_key)
-       from (select distinct f.queue, f.ordering_key
-               from unnest(jobs, actions) as a(job, action) join tenure.finished f on f.id = a.job
-              where a.action = 'retry' and f.ordering_key is not null
-              order by 1, 2) r;
+    perform from tenure.job j where j.id = any (jobs) order by j.id for no key update skip locked;
+    perform from tenure.finished f where f.id = any (jobs) order by f.id for update skip locked;
+    return query select o.* from tenure.operate_held(jobs, actions, reasons) o;
+end $$;
+
+-- Carries out one operator action, waiting for whoever has the job, and holding nothing else meanwhile.
+create or replace function tenure.operate_patiently(of_job bigint, action text, said text)
+returns table (status text, refusal text) language plpgsql
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '5s'
+as $$
+begin
+    perform tenure.durably();
+    -- While we waited, it may have ended or been put back: then it is in the other table.
+    for try in 1 .. 100 loop
+        perform from tenure.job j where j.id = of_job for update;
+        exit when found;
+        perform from tenure.finished f where f.id = of_job for update;
+        exit when found or not exists (select from tenure.job j where j.id = of_job);
+    end loop;
+    return query select o.* from tenure.operate_held(array[of_job], array[action], array[said]) o;
+end $$;
+
+-- The same on jobs of which the caller has locked those that it could.
+create or replace function tenure.operate_held(jobs bigint[], actions text[], reasons text[])
+returns table (status text, refusal text) language plpgsql as $$
+begin
+    perform from tenure.lease l
+      where l.token = any (array(select j.token from tenure.job j where j.id = any (jobs) and j.running))
+      order by l.token for no key update;
     return query
         select o.status, o.refusal
           from unnest(jobs, actions, reasons) with ordinality as a(job, action, reason, ord),
@@ -18,42 +44,9 @@ begin
          order by a.ord;
 end $$;
 
--- Locks jobs, finished or not, with their leases, tenants and lanes. A job that was claimed while we waited for the
--- leases has one that we do not hold and may no longer wait for: then all is let go, and taken again.
-create or replace function tenure.hold_all(jobs bigint[]) returns void language plpgsql as $$
-declare
-    under bigint[];
-    steady boolean := false;
-begin
-    for try in 1 .. 100 loop
-        begin
-            under := array(select j.token from tenure.job j where j.id = any (jobs) and j.running);
-            perform from tenure.lease l where l.token = any (under) order by l.token for no key update;
-            perform from tenure.job j where j.id = any (jobs) order by j.id for update;
-            if exists (select from tenure.job j where j.id = any (jobs) and j.running and j.token <> all (under)) then
-                raise exception 'tenure: claimed meanwhile' using errcode = 'TE030';
-            end if;
-            steady := true;
-            exit;
-        exception when sqlstate 'TE030' then
-            -- The end of this block has given the locks back.
-        end;
-    end loop;
-    if not steady then
-        raise exception 'tenure: the jobs are claimed again and again' using errcode = 'serialization_failure';
-    end if;
-    perform from tenure.finished f where f.id = any (jobs) order by f.id for update;
-    perform from tenure.tenant t
-      where (t.queue, t.key) in (select j.queue, j.limit_key from tenure.job j where j.id = any (jobs))
-      order by t.queue, t.key for update;
-    perform from tenure.lane l
-      where (l.queue, l.key) in (select j.queue, j.ordering_key from tenure.job j where j.id = any (jobs))
-      order by l.queue, l.key for update;
-end $$;
-
--- Carries out one operator action on one job (L9, L11), which the caller holds with all it has.
+-- Carries out one operator action on one job (L9, L11). Waits for nobody.
 -- Parameters  `action`: `cancel`, `force` (cancel now) or `retry`.
--- Reply       where the job stands, or why it was refused.
+-- Reply       where the job stands, or why it was refused; `busy` where another transaction has it.
 create or replace function tenure.operate(
     of_job bigint, action text, said text, out status text, out refusal text
 ) language plpgsql as $$
@@ -63,19 +56,26 @@ declare
     one tenure.job;
     held tenure.lease;
 begin
-    if action = 'retry' then
-        select r.status, r.refusal into status, refusal from tenure.retry(of_job) r;
+    select j.* into one from tenure.job j where j.id = of_job for no key update skip locked;
+    if one.id is null then
+        perform from tenure.finished f where f.id = of_job for update skip locked;
+        if found and action = 'retry' then
+            select r.status into status from tenure.retry(of_job) r;
+        else
+            refusal := case when found then 'terminal'
+                            when exists (select from tenure.job j where j.id = of_job)
+                                 or exists (select from tenure.finished f where f.id = of_job) then 'busy'
+                            else 'not_found' end;
+        end if;
         return;
     end if;
-    select j.* into one from tenure.job j where j.id = of_job;
+    if action = 'retry' then
+        refusal := 'not_terminal';
+        return;
+    end if;
     under := case when one.running then one.token end;
     select l.* into held from tenure.lease l where l.token = under;
     now := tenure.clock();
-    if one.id is null then
-        refusal := case when exists (select from tenure.finished f where f.id = of_job) then 'terminal'
-                        else 'not_found' end;
-        return;
-    end if;
     if one.running and action = 'cancel' then
         update tenure.job j set cancel_requested = true where j.id = of_job;
         update tenure.lease l set cancelling = array_append(array_remove(l.cancelling, of_job), of_job)
@@ -86,6 +86,12 @@ begin
         return;
     end if;
 
+    -- A user's transaction that keeps it with `held` lets it be asked to end, not be ended.
+    perform from tenure.job j where j.id = of_job for update skip locked;
+    if not found then
+        refusal := 'busy';
+        return;
+    end if;
     delete from tenure.job j where j.id = of_job;
     insert into tenure.finished (
         id, token, created_at, run_at, claimed_at, finished_at, last_beat_at, longest_gap_ms, timeout_ms, beats,
@@ -107,24 +113,17 @@ begin
     if one.running then
         delete from tenure.lease l where l.token = under and l.left_count <= 1;
         update tenure.lease l set left_count = l.left_count - 1 where l.token = under;
-        perform tenure.vacate(array[one.id], array[one.queue], array[one.limit_key], array[one.ordering_key],
-                              array[false]);
+        perform tenure.touch_ended(array[one.id], array[one.queue], array[one.limit_key], array[one.ordering_key],
+                                   array[false]);
     else
-        if one.ordering_key is not null then
-            perform tenure.vacate(array[one.id], array[one.queue], array[null::text], array[one.ordering_key],
-                                  array[false]);
-        end if;
-        -- It may have stood for its tenant.
-        if one.limit_key is not null then
-            perform tenure.open_tenant(one.queue, one.limit_key);
-        end if;
+        perform tenure.touch_waiting(array[one.queue], array[one.limit_key], array[one.ordering_key]);
     end if;
-    perform tenure.forget_unkept(array[of_job], now);
+    perform tenure.forget_unkept(array[of_job], array[one.queue], now);
     status := 'failed';
 end $$;
 
--- Puts a finished job back, with its attempts anew and its token kept (L9, L2).
-create or replace function tenure.retry(of_job bigint, out status text, out refusal text) language plpgsql as $$
+-- Puts a finished job back, which the caller holds, with its attempts anew and its token kept (L9, L2).
+create or replace function tenure.retry(of_job bigint, out status text) language plpgsql as $$
 declare
     now timestamptz;
     done tenure.finished;
@@ -133,11 +132,6 @@ declare
     evicted jsonb;
 begin
     delete from tenure.finished f where f.id = of_job returning f.* into done;
-    if not found then
-        refusal := case when exists (select from tenure.job j where j.id = of_job) then 'not_terminal'
-                        else 'not_found' end;
-        return;
-    end if;
     now := tenure.clock();
     history := done.attempts;
     if done.owner is not null then
@@ -159,13 +153,13 @@ begin
     insert into tenure.job (id, token, created_at, run_at, timeout_ms, priority, attempt, attempts_max, place, queue,
                             kind, payload, ordering_key, limit_key, backoff, error, attempts)
     values (of_job, done.token, done.created_at, now, done.timeout_ms, done.priority, 0, done.attempts_max,
-            case when done.ordering_key is null then 1 else 3 end, done.queue, done.kind, done.payload,
+            case when done.limit_key is null and done.ordering_key is null then 1 else 3 end, done.queue, done.kind, done.payload,
             done.ordering_key, done.limit_key, done.backoff, done.error, history);
+    if done.limit_key is not null then
+        insert into tenure.touch (queue, lane, key) values (done.queue, false, done.limit_key);
+    end if;
     if done.ordering_key is not null then
-        perform tenure.hold_lane(done.queue, done.ordering_key);
-        update tenure.lane l set blocked_by = null
-         where l.queue = done.queue and l.key = done.ordering_key and l.blocked_by = of_job;
-        perform tenure.open_lane(done.queue, done.ordering_key);
+        insert into tenure.touch (queue, lane, key, retried) values (done.queue, true, done.ordering_key, of_job);
     end if;
     insert into tenure.event (at, job, what) values (now, of_job, 'retried_by_operator');
     status := 'queued';

@@ -13,13 +13,16 @@ create or replace function tenure.receipt_of(
                 else 'superseded' end
 $$;
 
--- Removes finished jobs, keeping what L12 and Q7 still promise about them.
+-- Removes finished jobs, keeping what L12 and Q7 still promise about them. Those whose key somebody enqueues under at this
+-- moment, perhaps in a transaction that stays open, are left for the next time.
 create or replace function tenure.forget(ids bigint[], now timestamptz) returns integer language plpgsql as $$
 declare
     n integer;
+    keyed bigint[];
 begin
-    -- In the order in which enqueue takes them (L10).
-    perform from tenure.dedup d where d.job = any (ids) order by d.queue, d.key for update;
+    keyed := array(select d.job from tenure.dedup d where d.job = any (ids) order by d.queue, d.key for update skip locked);
+    ids := array(select i.id from unnest(ids) as i(id)
+                  where i.id = any (keyed) or not exists (select from tenure.dedup d where d.job = i.id));
     with gone as (
         delete from tenure.finished f where f.id = any (ids) returning f.*
     ), attempt as (
@@ -43,18 +46,18 @@ begin
     return n;
 end $$;
 
--- Removes, of jobs that have just finished, those of queues that keep nothing. A job its lane stopped for stays.
-create or replace function tenure.forget_unkept(ids bigint[], now timestamptz) returns void language plpgsql as $$
+-- Removes, of jobs of these queues that have just finished, those of queues that keep nothing. A job its lane stopped for
+-- stays.
+create or replace function tenure.forget_unkept(ids bigint[], of_queues text[], now timestamptz) returns void
+language plpgsql as $$
 declare
     unkept bigint[];
 begin
-    if not exists (select from tenure.queue q where q.retention_ms = 0) then
+    if not exists (select from tenure.queue q where q.name = any (of_queues) and q.retention_ms = 0) then
         return;
     end if;
     unkept := array(select f.id from tenure.finished f join tenure.queue q on q.name = f.queue and q.retention_ms = 0
-                     where f.id = any (ids)
-                       and not exists (select from tenure.lane l where l.queue = f.queue and l.key = f.ordering_key
-                                          and l.blocked_by = f.id));
+                     where f.id = any (ids) and not tenure.stops_lane(f.queue, f.ordering_key, f.id));
     if unkept <> '{}' then
         perform tenure.forget(unkept, now);
     end if;
@@ -69,22 +72,32 @@ as $$
 declare
     place bigint := floor(random() * (select s.last_value from tenure.job_id s));
     now timestamptz := tenure.clock();
+    walk tenure.walk;
     q tenure.queue;
     old bigint[];
+    visited integer := 0;
 begin
     perform tenure.durably();
     jobs := 0;
-    for q in select k.* from tenure.queue k order by k.name loop
-        exit when jobs >= n_max;
+    -- At most a thousand queues, from where the last call ended; passed over where another is about it.
+    select w.* into walk from tenure.walk w where w.over = 'queues' for update skip locked;
+    for q in
+        select k.* from (select k.* from tenure.queue k where k.name > walk.queue order by k.name limit 1000) k
+        union all
+        select k.* from (select k.* from tenure.queue k where k.name <= walk.queue order by k.name limit 1000) k
+    loop
+        exit when jobs >= n_max or visited >= 1000;
+        visited := visited + 1;
+        walk.queue := q.name;
         old := array(select f.id from tenure.finished f
                       where f.queue = q.name and f.finished_at <= now - q.retention_ms * interval '1 millisecond'
-                        and not exists (select from tenure.lane l where l.queue = f.queue and l.key = f.ordering_key
-                                           and l.blocked_by = f.id)
+                        and not tenure.stops_lane(f.queue, f.ordering_key, f.id)
                       order by f.finished_at limit n_max - jobs for update skip locked);
         if old <> '{}' then
             jobs := jobs + tenure.forget(old, now);
         end if;
     end loop;
+    update tenure.walk w set queue = walk.queue where w.over = walk.over;
     -- By rows gathered first, once: a limited list inside a join may be made anew for every row it is joined with.
     delete from tenure.receipt r
      where r.ctid = any (array(select o.ctid from tenure.receipt o where o.at <= now - interval '1 hour'
@@ -110,6 +123,12 @@ begin
                                          || array(select b.job from tenure.note b where b.job < place
                                                    order by b.job limit n_max))
                         and not exists (select from tenure.job j where j.id = o.job) for update skip locked);
+    -- A tenant that spent nothing of a rate for a day, where nothing waits or runs.
+    delete from tenure.gate g
+     where (g.queue, g.lane, g.key) in (
+        select o.queue, o.lane, o.key from tenure.gate o
+         where o.rate_at <= now - interval '1 day' and o.state = 'idle' and o.running = 0
+         order by o.rate_at limit n_max for update skip locked);
     delete from tenure.slack s
      where s.token = any (array(select o.token from tenure.slack o
                                  where not exists (select from tenure.lease l where l.token = o.token) limit n_max));

@@ -1,9 +1,9 @@
 -- Returns the work of one lease that ran out (Q5, L6, L11). The caller holds the lease row.
 -- Reply  how many jobs went back, and how many failed for good, with their ids; and the jobs whose tenants and lanes
---        the caller must vacate, when it has all of them (L10).
--- Guard  only jobs that still run under this very token; `only_unit` narrows it to one of them.
+--        the caller must touch.
+-- Guard  of `of_units`, which the caller has locked, those that still run under this very token.
 create or replace function tenure.recover_units(
-    gone tenure.lease, now timestamptz, only_unit bigint,
+    gone tenure.lease, now timestamptz, of_units bigint[],
     out requeued integer, out failed integer, out spent_ids bigint[],
     out ids bigint[], out queues text[], out limit_keys text[], out ordering_keys text[], out blocks boolean[]
 ) language plpgsql set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
@@ -19,7 +19,7 @@ begin
                case when timed_out then 'took longer than ' || coalesce(j.timeout_ms, 0) || ' ms' end as said
           from unnest(gone.units) with ordinality as u(id, ord)
           join tenure.job j on j.id = u.id and j.running and j.token = gone.token
-         where only_unit is null or u.id = only_unit
+         where u.id = any (of_units)
     ), spent as (
         delete from tenure.job j using unit u
          where j.id = u.id and j.running and j.token = gone.token and u.spent
@@ -39,7 +39,8 @@ begin
     ), back as (
         update tenure.job j
            set running = false,
-               place = case when j.run_at <= now then 1 else 2 end,
+               place = case when j.run_at > now then 2
+                            when j.limit_key is not null or j.ordering_key is not null then 3 else 1 end,
                attempt = case when u.started then j.attempt else j.attempt - 1 end,
                error = coalesce(u.said, j.error),
                attempts = tenure.with_attempt(j.attempts, gone, now, 'expired', null, u.said)
@@ -78,19 +79,26 @@ end $$;
 
 -- Returns the work of leases that ran out, at most `leases_max` of them, oldest first (L7).
 -- Parameters  `queues` narrows it to some queues; null is all.
--- Skips       what another is busy with. A unit that cannot be returned stays under its lease, which is marked stuck
---             so that it never stands in the way of the others. Trouble of the server (a deadlock, a timeout, a full
---             disk) says nothing about a unit: it ends the call, which can be repeated.
--- Locks       leases, their jobs, then all tenants and all lanes, each in their order (L10).
+-- Skips       what another is busy with: a lease, or single jobs of one, as those that a user's transaction keeps with
+--             `held`. The others go back, and their lease is tried again behind all that are not stuck; that of a unit
+--             which cannot be returned at all, a minute later. Trouble of the server (a deadlock, a timeout, a full disk) says
+--             nothing about a unit: it ends the call, which can be repeated.
+-- Locks       leases, then jobs. Waits for nobody.
 create or replace function tenure.recover(
     leases_max integer, queues text[],
     out leases integer, out requeued integer, out failed integer
-) language plpgsql as $$
+) language plpgsql
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '2s'
+as $$
 declare
+    expired bigint[];
     gone tenure.lease;
     one record;
     unit bigint;
-    left_behind bigint[];
+    free bigint[];
+    returned integer;
+    still integer;
+    wait interval;
     spent_ids bigint[] := '{}';
     gated_ids bigint[] := '{}';
     of_queues text[] := '{}';
@@ -102,17 +110,26 @@ declare
 begin
     perform tenure.durably();
     leases := 0; requeued := 0; failed := 0;
-    for gone in
-        select l.* from tenure.lease l
-         where not l.stuck and l.expires_at <= tenure.clock() and (queues is null or l.queue = any (queues))
-         order by l.expires_at, l.token
-         limit leases_max
-           for update skip locked
-    loop
+    expired := array(
+        select l.token from tenure.lease l
+         where l.stuck_until is null and l.expires_at <= tenure.clock() and (queues is null or l.queue = any (queues))
+         order by l.expires_at, l.token limit leases_max for no key update skip locked);
+    expired := expired || array(
+        select l.token from tenure.lease l
+         where l.stuck_until <= tenure.clock() and l.expires_at <= tenure.clock()
+           and (queues is null or l.queue = any (queues))
+         order by l.stuck_until limit leases_max - cardinality(expired) for no key update skip locked);
+    for i in 1 .. cardinality(expired) loop
+        select l.* into gone from tenure.lease l where l.token = expired[i];
         now := tenure.clock();
-        leases := leases + 1;
+        free := array(select j.id from tenure.job j
+                       where j.id = any (gone.units) and j.running and j.token = gone.token
+                       order by j.id for update skip locked);
+        returned := 0;
+        wait := interval '0';
         begin
-            select * into one from tenure.recover_units(gone, now, null);
+            select * into one from tenure.recover_units(gone, now, free);
+            returned := one.requeued + one.failed;
             requeued := requeued + one.requeued;
             failed := failed + one.failed;
             spent_ids := spent_ids || one.spent_ids;
@@ -121,18 +138,17 @@ begin
             limit_keys := limit_keys || one.limit_keys;
             ordering_keys := ordering_keys || one.ordering_keys;
             blocks := blocks || one.blocks;
-            delete from tenure.lease l where l.token = gone.token;
-            delete from tenure.slack s where s.token = gone.token;
         exception
             when transaction_rollback or insufficient_resources or operator_intervention or lock_not_available
                  or system_error then
                 raise;
             when others then
                 raise warning 'tenure: lease % could not be returned whole: %', gone.token, sqlerrm;
-                left_behind := '{}';
-                foreach unit in array gone.units loop
+                wait := interval '1 minute';
+                foreach unit in array free loop
                     begin
-                        select * into one from tenure.recover_units(gone, now, unit);
+                        select * into one from tenure.recover_units(gone, now, array[unit]);
+                        returned := returned + one.requeued + one.failed;
                         requeued := requeued + one.requeued;
                         failed := failed + one.failed;
                         spent_ids := spent_ids || one.spent_ids;
@@ -146,21 +162,40 @@ begin
                              or lock_not_available or system_error then
                             raise;
                         when others then
-                            left_behind := left_behind || unit;
+                            null;
                     end;
                 end loop;
-                if left_behind = '{}' then
-                    delete from tenure.lease l where l.token = gone.token;
-                else
-                    update tenure.lease l set stuck = true, left_count = cardinality(left_behind)
-                     where l.token = gone.token;
-                end if;
         end;
+        still := (select count(*) from tenure.job j
+                   where j.id = any (gone.units) and j.running and j.token = gone.token);
+        leases := leases + case when returned > 0 or still = 0 then 1 else 0 end;
+        if still = 0 then
+            perform from tenure.lease l where l.token = gone.token for update skip locked;
+            if found then
+                delete from tenure.lease l where l.token = gone.token;
+                delete from tenure.slack s where s.token = gone.token;
+                continue;
+            end if;
+        end if;
+        -- What ended in its caller's own transaction is not among those that still run.
+        delete from tenure.slack s where s.token = gone.token;
+        -- Moved behind the others that are stuck, though not by everyone who looks.
+        update tenure.lease l
+           set stuck_until = case when gone.stuck_until > now - interval '1 second' and wait = interval '0'
+                                  then gone.stuck_until else now + wait end,
+               left_count = still
+         where l.token = gone.token
+           and (gone.stuck_until is null or gone.stuck_until <= now - interval '1 second' or gone.left_count <> still
+                or wait > interval '0');
     end loop;
     if gated_ids <> '{}' then
-        perform tenure.vacate(gated_ids, of_queues, limit_keys, ordering_keys, blocks);
+        perform tenure.touch_ended(gated_ids, of_queues, limit_keys, ordering_keys, blocks);
     end if;
     if spent_ids <> '{}' then
-        perform tenure.forget_unkept(spent_ids, now);
+        perform tenure.forget_unkept(spent_ids, array(select distinct f.queue from tenure.finished f
+                                                      where f.id = any (spent_ids)), now);
+    end if;
+    if queues is null then
+        perform tenure.walk_gates(5000);
     end if;
 end $$;

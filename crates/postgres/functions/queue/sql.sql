@@ -118,7 +118,7 @@ begin
         case when o ? 'limit_key' then array[o ->> 'limit_key'] end,
         case when o ? 'key' then array[o ->> 'key'] end,
         array[tenure.option_number(o, '{key_window_ms}', 1, span_max, true)::bigint],
-        case when o ? 'key' then array[sha256(convert_to(kind || E'\n' || canonical, 'UTF8'))] end) e;
+        case when o ? 'key' then array[sha256(convert_to(kind || E'\n' || canonical, 'UTF8'))] end, true) e;
     if coalesce((o ->> 'notify')::boolean, true) then
         perform pg_notify(rtrim('tenure.', '.') || '_wake', queue);
     end if;
@@ -140,14 +140,14 @@ end $$;
 
 -- Raises unless the lease is held at this moment, and keeps others from taking the work until the caller's transaction
 -- ends, even if the lease runs out meanwhile. One line makes a transaction fenced. Never blocks a heartbeat: both rows
--- are only key-shared.
+-- are only key-shared, the job before its lease, as everywhere.
 create or replace function tenure.held(job bigint, owner text, token bigint) returns void language plpgsql as $$
 declare
     mine boolean;
 begin
     perform tenure.durably();
-    perform from tenure.lease l where l.token = held.token for key share;
     perform from tenure.job j where j.id = held.job for key share;
+    perform from tenure.lease l where l.token = held.token for key share;
     mine := exists (select from tenure.lease l join tenure.job j on j.id = held.job and j.token = l.token and j.running
                      where l.token = held.token and l.owner = held.owner and l.expires_at > tenure.clock());
     if not mine then
@@ -166,7 +166,8 @@ create or replace function tenure.finish_one(
 declare
     ended record;
 begin
-    select * into ended from tenure.finish(
+    perform from tenure.job j where j.id = finish_one.job for update;
+    select * into ended from tenure.end_claims(
         array[job], array[owner], array[token], array[verb], array[result], array[error], array[delay_ms],
         array[coalesce(chance, random() * 2 - 1)], true);
     if ended.lost is not null then

@@ -7,7 +7,9 @@ declare
 begin
     perform tenure.durably();
     select l.* into held from tenure.lease l where l.token = start.token for no key update;
-    if not found or held.owner <> start.owner then
+    -- Nothing may be left under it: the last ended in its caller's own transaction.
+    if not found or held.owner <> start.owner
+       or held.left_count <= (select count(*) from tenure.slack s where s.token = held.token) then
         return 'unknown';
     end if;
     if held.expires_at <= tenure.clock() then

@@ -5,9 +5,6 @@
 select q.name, q.created_at, q.paused, q.max_running, q.max_running_per_key, q.lane_on_failure, q.retention_ms,
        q.rate_max, q.rate_period_ms, q.key_rate_max, q.key_rate_period_ms,
        c.queued, c.running, c.completed, c.failed, c.oldest_queued_at
-  from (select k.* from tenure.queue k
-         where ($1::text is null or k.name = $1) and ($2::text is null or k.name > $2)
-         order by k.name
-         limit $3) q,
+  from tenure.known_queues($1, $2, $3) q,
        tenure.count_up_to(q.name, $4) c
  order by q.name

@@ -10,7 +10,7 @@ use tenure_store::{Result, StoreError};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-const SQL: &str = "select * from tenure.claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+const SQL: &str = "select * from tenure.claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
 
 pub(super) async fn claim(store: &PostgresStore, mut claim: Claim) -> Result<Claims> {
     claim.queues.sort();
@@ -20,14 +20,46 @@ pub(super) async fn claim(store: &PostgresStore, mut claim: Claim) -> Result<Cla
     claim.kinds.clone_from(&sight.kinds);
     let begin: Vec<Option<Place>> = claim.queues.iter().map(|queue| store.cursors.begin(queue, &claim.kinds)).collect();
     let hinted = begin.iter().any(Option::is_some);
-    let claims = look(store, &claim, &sight, &begin).await?;
+    let claims = patient_look(store, &claim, &sight, &begin).await?;
     if claims.jobs.is_empty() && hinted {
-        return look(store, &claim, &sight, &vec![None; claim.queues.len()]).await;
+        return patient_look(store, &claim, &sight, &vec![None; claim.queues.len()]).await;
     }
     Ok(claims)
 }
 
-async fn look(store: &PostgresStore, claim: &Claim, sight: &Sight, begin: &[Option<Place>]) -> Result<Claims> {
+/// How often a look is repeated that saw jobs and got none: each time others took what it saw.
+const LOOKS_MAX: u32 = 20;
+
+/// What one look brought.
+enum Look {
+    Done(Claims),
+    /// There are jobs, which others are about to take or pass by: at this gate, if it was one.
+    Busy(Option<Vec<String>>),
+}
+
+/// Looks until there is an answer that is not owed to claims under way: it may be too late for these, and then says so.
+async fn patient_look(store: &PostgresStore, claim: &Claim, sight: &Sight, begin: &[Option<Place>]) -> Result<Claims> {
+    let mut gate = None;
+    for _ in 0..LOOKS_MAX {
+        match look(store, claim, sight, begin, gate.take()).await? {
+            Look::Done(claims) => return Ok(claims),
+            Look::Busy(at) => gate = at,
+        }
+    }
+    // A crowd, each of whom took something: there will be more in a moment.
+    Ok(Claims { jobs: Vec::new(), idle: Some(Idle::Empty), again_in_ms: Some(BUSY_MS) })
+}
+
+/// How soon to ask again where a crowd took everything.
+const BUSY_MS: u64 = 50;
+
+async fn look(
+    store: &PostgresStore,
+    claim: &Claim,
+    sight: &Sight,
+    begin: &[Option<Place>],
+    gate: Option<Vec<String>>,
+) -> Result<Look> {
     let (shared, started) = match claim.grants {
         Grants::Each => (false, claim.max),
         Grants::Shared { started } => (true, started),
@@ -52,6 +84,7 @@ async fn look(store: &PostgresStore, claim: &Claim, sight: &Sight, begin: &[Opti
                 (&created_ats, Type::TIMESTAMPTZ_ARRAY),
                 (&ids, Type::INT8_ARRAY),
                 (&seen_known, Type::TIMESTAMPTZ),
+                (&gate, Type::TEXT_ARRAY),
             ],
         )
         .await?;
@@ -65,9 +98,12 @@ async fn look(store: &PostgresStore, claim: &Claim, sight: &Sight, begin: &[Opti
     if let [row] = rows.as_slice()
         && let Some(word) = get::<Option<&str>>(row, "idle")?
     {
+        if word == "busy" {
+            return Ok(Look::Busy(get(row, "busy")?));
+        }
         let idle = Idle::parse(word).ok_or_else(|| StoreError::broken(format!("`{word}` is no reason to be idle")))?;
         let again_in_ms = get::<Option<i64>>(row, "again_in_ms")?.map(|ms| ms.max(0) as u64);
-        return Ok(Claims { jobs: Vec::new(), idle: Some(idle), again_in_ms });
+        return Ok(Look::Done(Claims { jobs: Vec::new(), idle: Some(idle), again_in_ms }));
     }
     let mut last: Vec<Option<Place>> = vec![None; claim.queues.len()];
     let mut jobs = Vec::with_capacity(rows.len());
@@ -87,7 +123,7 @@ async fn look(store: &PostgresStore, claim: &Claim, sight: &Sight, begin: &[Opti
             (Some(_), Some(last)) => store.cursors.advanced(queue, &claim.kinds, last),
         }
     }
-    Ok(Claims { jobs, idle: None, again_in_ms: None })
+    Ok(Look::Done(Claims { jobs, idle: None, again_in_ms: None }))
 }
 
 fn claimed(row: &Row) -> Result<ClaimedJob> {

@@ -1,7 +1,7 @@
 //! Enqueue: arrays in, ids out.
 
 use crate::PostgresStore;
-use crate::pool::Param;
+use crate::pool::{Param, Refused};
 use crate::value::{At, backoff_text, get};
 use sha2::{Digest, Sha256};
 use tenure_core::queue::{Conflict, Enqueued, JobId, NewJob, Status};
@@ -14,14 +14,19 @@ pub(super) async fn enqueue(
     jobs: Vec<NewJob>,
 ) -> Result<std::result::Result<Vec<Enqueued>, Conflict>> {
     let columns = Columns::of(&jobs);
-    let rows = match store.database.write_unless_conflict(SQL, &columns.params()).await? {
+    let rows = match store.database.try_write(SQL, &columns.params()).await? {
         Ok(rows) => rows,
-        Err(conflict) => return Ok(Err(conflict)),
+        Err(Refused::Conflict(conflict)) => return Ok(Err(conflict)),
+        Err(busy @ Refused::Busy(_)) => return Err(busy.into()),
     };
     let enqueued = answers(&rows, jobs.len())?;
     store.wake(columns.queues);
     Ok(Ok(enqueued))
 }
+
+/// The same in a transaction of the caller's own, which may stay open for long.
+pub(crate) const SQL_BESIDE: &str =
+    "select * from tenure.enqueue_all($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, true)";
 
 /// Takes [`Columns`], replies what [`answers`] reads.
 pub(crate) const SQL: &str = "select * from tenure.enqueue_all($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";

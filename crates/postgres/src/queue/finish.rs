@@ -2,6 +2,7 @@
 
 use super::{in_order, lost, rounds};
 use crate::PostgresStore;
+use crate::pool::{Param, Refused};
 use crate::value::get;
 use tenure_core::queue::{Act, Ended, Ending, Retry, Status};
 use tenure_store::{Fenced, Result, StoreError};
@@ -14,50 +15,87 @@ const TIMED_OUT: i64 = -2;
 /// … and this as "never again, it is not wanted".
 const CANCEL: i64 = -3;
 
+/// Ends claims, and waits for hardly anything …
+const SQL: &str = "select * from tenure.finish($1, $2, $3, $4, $5, $6, $7, $8)";
+/// … or waits for whoever holds the job.
+const SQL_PATIENT: &str = "select * from tenure.finish_patiently($1, $2, $3, $4, $5, $6, $7, $8)";
+
+/// How often an ending that met another change of its job is judged anew.
+const TRIES: u32 = 10;
+
 pub(super) async fn finish(store: &PostgresStore, endings: Vec<Ending>) -> Result<Vec<Fenced<Ended>>> {
     let mut answers: Vec<Option<Fenced<Ended>>> = vec![None; endings.len()];
     for round in rounds(endings, |ending| ending.job) {
-        let jobs: Vec<i64> = round.iter().map(|(_, ending)| ending.job.0).collect();
-        let owners: Vec<&str> = round.iter().map(|(_, ending)| ending.owner.as_str()).collect();
-        let tokens: Vec<i64> = round.iter().map(|(_, ending)| ending.token.0).collect();
-        let verbs: Vec<&str> = round.iter().map(|(_, ending)| ending.act.verb().as_str()).collect();
-        let results: Vec<Option<&str>> = round.iter().map(|(_, ending)| result(&ending.act)).collect();
-        let errors: Vec<Option<&str>> = round.iter().map(|(_, ending)| error(&ending.act)).collect();
-        let delays: Vec<Option<i64>> = round.iter().map(|(_, ending)| delay_ms(&ending.act)).collect();
-        let chances: Vec<Option<f64>> = round.iter().map(|(_, ending)| chance(&ending.act)).collect();
-        let rows = store
-            .database
-            .write(
-                "select * from tenure.finish($1, $2, $3, $4, $5, $6, $7, $8)",
-                &[
-                    (&jobs, Type::INT8_ARRAY),
-                    (&owners, Type::TEXT_ARRAY),
-                    (&tokens, Type::INT8_ARRAY),
-                    (&verbs, Type::TEXT_ARRAY),
-                    (&results, Type::TEXT_ARRAY),
-                    (&errors, Type::TEXT_ARRAY),
-                    (&delays, Type::INT8_ARRAY),
-                    (&chances, Type::FLOAT8_ARRAY),
-                ],
-            )
-            .await?;
-        let mut wakes = Vec::new();
-        for row in &rows {
-            let ord = get::<i64>(row, "ord")? as usize - 1;
-            let (i, _) = round[ord];
-            answers[i] = Some(match get::<Option<&str>>(row, "lost")? {
-                Some(word) => Err(lost(word)?),
-                None => {
-                    let word: &str = get(row, "status")?;
-                    let status = Status::parse(word).ok_or_else(|| StoreError::broken(format!("status `{word}`")))?;
-                    Ok(Ended { status, already: get(row, "already")? })
-                }
-            });
-            wakes.extend(get::<Option<&str>>(row, "wakes")?);
+        if let Err(Refused::Busy(_)) = end(store, SQL, &round, &mut answers).await? {
+            // One of them is held, perhaps by a user's transaction that stays open: only that one waits for it.
+            for one in &round {
+                patiently(store, std::slice::from_ref(one), &mut answers).await?;
+            }
         }
-        store.wake(wakes);
     }
     in_order(answers)
+}
+
+async fn patiently(
+    store: &PostgresStore,
+    one: &[(usize, Ending)],
+    answers: &mut [Option<Fenced<Ended>>],
+) -> Result<()> {
+    let mut tries = 0;
+    while let Err(refused) = end(store, SQL_PATIENT, one, answers).await? {
+        tries += 1;
+        if tries == TRIES {
+            return Err(refused.into());
+        }
+    }
+    Ok(())
+}
+
+/// Sends endings of different jobs in one statement; all are answered, or none was carried out.
+async fn end(
+    store: &PostgresStore,
+    sql: &str,
+    round: &[(usize, Ending)],
+    answers: &mut [Option<Fenced<Ended>>],
+) -> Result<std::result::Result<(), Refused>> {
+    let jobs: Vec<i64> = round.iter().map(|(_, ending)| ending.job.0).collect();
+    let owners: Vec<&str> = round.iter().map(|(_, ending)| ending.owner.as_str()).collect();
+    let tokens: Vec<i64> = round.iter().map(|(_, ending)| ending.token.0).collect();
+    let verbs: Vec<&str> = round.iter().map(|(_, ending)| ending.act.verb().as_str()).collect();
+    let results: Vec<Option<&str>> = round.iter().map(|(_, ending)| result(&ending.act)).collect();
+    let errors: Vec<Option<&str>> = round.iter().map(|(_, ending)| error(&ending.act)).collect();
+    let delays: Vec<Option<i64>> = round.iter().map(|(_, ending)| delay_ms(&ending.act)).collect();
+    let chances: Vec<Option<f64>> = round.iter().map(|(_, ending)| chance(&ending.act)).collect();
+    let params: [Param<'_>; 8] = [
+        (&jobs, Type::INT8_ARRAY),
+        (&owners, Type::TEXT_ARRAY),
+        (&tokens, Type::INT8_ARRAY),
+        (&verbs, Type::TEXT_ARRAY),
+        (&results, Type::TEXT_ARRAY),
+        (&errors, Type::TEXT_ARRAY),
+        (&delays, Type::INT8_ARRAY),
+        (&chances, Type::FLOAT8_ARRAY),
+    ];
+    let rows = match store.database.try_write(sql, &params).await? {
+        Ok(rows) => rows,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    let mut wakes = Vec::new();
+    for row in &rows {
+        let ord = get::<i64>(row, "ord")? as usize - 1;
+        let (i, _) = round[ord];
+        answers[i] = Some(match get::<Option<&str>>(row, "lost")? {
+            Some(word) => Err(lost(word)?),
+            None => {
+                let word: &str = get(row, "status")?;
+                let status = Status::parse(word).ok_or_else(|| StoreError::broken(format!("status `{word}`")))?;
+                Ok(Ended { status, already: get(row, "already")? })
+            }
+        });
+        wakes.extend(get::<Option<&str>>(row, "wakes")?);
+    }
+    store.wake(wakes);
+    Ok(Ok(()))
 }
 
 pub(crate) fn result(act: &Act) -> Option<&str> {

@@ -59,7 +59,7 @@ pub(super) async fn limit(store: &PostgresStore) -> Result<Option<u32>> {
 
 pub(super) async fn set_limit(store: &PostgresStore, max_running: Option<u32>) -> Result<()> {
     let max_running = max_running.map(|max| max as i32);
-    let sql = "update tenure.engine set max_running = $1";
+    let sql = "select tenure.set_limit($1)";
     store.database.write(sql, &[(&max_running, Type::INT4)]).await?;
     store.wake(vec![EVERY_QUEUE]);
     Ok(())
@@ -75,16 +75,38 @@ pub(super) async fn operate(
     let sql = "select * from tenure.operate_all($1, $2, $3)";
     let params = [(&jobs as _, Type::INT8_ARRAY), (&actions as _, Type::TEXT_ARRAY), (&reasons as _, Type::TEXT_ARRAY)];
     let rows = store.database.write(sql, &params).await?;
+    let mut answers = Vec::with_capacity(operations.len());
+    for (operation, row) in operations.iter().zip(&rows) {
+        answers.push(match answer(row)? {
+            Some(answer) => answer,
+            None => patiently(store, operation).await?,
+        });
+    }
     store.wake(vec![EVERY_QUEUE]);
-    rows.iter()
-        .map(|row| {
-            if let Some(word) = get::<Option<&str>>(row, "refusal")? {
-                return Refusal::parse(word).map(Err).ok_or_else(|| StoreError::broken(format!("refusal `{word}`")));
-            }
-            let word: &str = get(row, "status")?;
-            Status::parse(word).map(Ok).ok_or_else(|| StoreError::broken(format!("status `{word}`")))
-        })
-        .collect()
+    Ok(answers)
+}
+
+/// Carries out one operation on a job that another transaction has: only this one waits for it.
+async fn patiently(store: &PostgresStore, operation: &Operation) -> Result<std::result::Result<Status, Refusal>> {
+    let (action, reason) = (word(&operation.action), reason(&operation.action));
+    let sql = "select * from tenure.operate_patiently($1, $2, $3)";
+    let params = [(&operation.job.0 as _, Type::INT8), (&action as _, Type::TEXT), (&reason as _, Type::TEXT)];
+    let row = first(store.database.write(sql, &params).await?)?;
+    answer(&row)?.ok_or_else(|| StoreError::unavailable("the job is held by another transaction"))
+}
+
+/// What became of an operation; `None` where another transaction has the job.
+fn answer(row: &tokio_postgres::Row) -> Result<Option<std::result::Result<Status, Refusal>>> {
+    if let Some(word) = get::<Option<&str>>(row, "refusal")? {
+        if word == "busy" {
+            return Ok(None);
+        }
+        let refusal = Refusal::parse(word).ok_or_else(|| StoreError::broken(format!("refusal `{word}`")))?;
+        return Ok(Some(Err(refusal)));
+    }
+    let word: &str = get(row, "status")?;
+    let status = Status::parse(word).ok_or_else(|| StoreError::broken(format!("status `{word}`")))?;
+    Ok(Some(Ok(status)))
 }
 
 fn word(action: &Action) -> &'static str {

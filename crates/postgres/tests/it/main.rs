@@ -5,6 +5,7 @@ mod domain;
 mod full;
 mod limits;
 mod mixed;
+mod open_transactions;
 mod pipelines;
 mod plain_sql;
 mod plans;

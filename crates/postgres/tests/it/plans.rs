@@ -9,7 +9,7 @@ use tenure_store::{QueueStore, Upkeep};
 use tenure_testing::TestDatabase;
 use tokio_postgres::Client;
 
-/// 200,000 finished and 55,000 waiting jobs, 5,000 of them parked behind one tenant and 5,000 in one lane, with events, keys
+/// 200,000 finished and 55,000 waiting jobs, 5,000 of them parked behind one tenant at its limit and 5,000 in one lane that stopped, with events, keys
 /// and receipts to match, and 20,000 newer jobs of another queue. Written as the verbs would have left them.
 const LOAD: &str = "
     insert into tenure.finished (id, token, created_at, run_at, claimed_at, finished_at, priority, attempt,
@@ -39,8 +39,9 @@ const LOAD: &str = "
     insert into tenure.queue (name, created_at) select 'other-' || n, now() from generate_series(0, 49) n
     union all select 'above', now()
         on conflict do nothing;
-    insert into tenure.lane (queue, key, running) values ('q', 'lane', 1);
-    insert into tenure.tenant (queue, key, running) values ('q', 'tenant', 1);
+    insert into tenure.queue (name, created_at, max_running_per_key, lane_on_failure) values ('q', now(), 1, 'block');
+    insert into tenure.gate (queue, lane, key, blocked_by) values ('q', true, 'lane', 200);
+    insert into tenure.gate (queue, lane, key, running, state) values ('q', false, 'tenant', 1, 'full');
     select setval('tenure.job_id', 275000);
     analyze";
 

@@ -37,7 +37,8 @@ async fn every_verb_gives_up_and_can_be_repeated(setting: &str) {
     let (database, store) = hurried(setting).await;
     let jobs = (0..4).map(|n| NewJob::new("q", "k", n.to_string())).collect();
     store.enqueue(jobs).await.unwrap().unwrap();
-    let job = store.claim(Claim::new("q", "w")).await.unwrap().jobs.remove(0);
+    // Verbs wait two seconds for a lock, five for a job that somebody holds, whatever the administrator allows: long enough.
+    let job = store.claim(Claim::new("q", "w").lease_ms(600_000)).await.unwrap().jobs.remove(0);
     let waiting = JobId(job.id.0 + 3);
     let before = seen(&store).await;
 
@@ -123,13 +124,8 @@ async fn l7_a_lease_that_recovery_could_not_return_in_time_is_returned_by_the_ne
     let job = store.claim(Claim::new("q", "w").lease_ms(100)).await.unwrap().jobs.remove(0);
     while store.now().await.unwrap() < job.lease_expires_at {}
     let rival = connect(database.url()).await;
-    rival
-        .batch_execute("begin; select from tenure.tenant for update; select from tenure.lane for update")
-        .await
-        .unwrap();
-    // Whose fault it was is clear: not the job's, which must not be given up as stuck.
-    let error = store.recover(10).await.unwrap_err();
-    assert_eq!(error.code(), "unavailable", "{error}");
+    rival.batch_execute("begin; select from tenure.job for key share").await.unwrap();
+    assert_eq!(store.recover(10).await.unwrap().leases, 0, "nobody waits for it, and it is not given up either");
     rival.batch_execute("rollback").await.unwrap();
     let recovered = store.recover(10).await.unwrap();
     assert_eq!((recovered.leases, recovered.requeued), (1, 1));
