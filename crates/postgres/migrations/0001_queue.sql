@@ -77,7 +77,7 @@ create table tenure.job (
     running boolean not null default false,
     cancel_requested boolean not null default false,
     queue text collate "C" not null,
-    kind text not null,
+    kind text collate "C" not null,
     payload text not null,
     ordering_key text collate "C",
     limit_key text collate "C",

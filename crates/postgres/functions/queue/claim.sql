@@ -298,7 +298,7 @@ begin
                                   order by j.id for update skip locked)));
     update tenure.gate g set turn = p.id
       from unnest(passed) p
-     where g.queue = the.name and g.lane and g.key = p.lane;
+     where g.queue = the.name and g.lane and g.key = any (lanes) and g.key = p.lane;
     update tenure.gate g
        set running = g.running + p.n,
            -- Without a rate nothing is counted; what was spent of one stays, should it be set again in the same period.
@@ -307,13 +307,22 @@ begin
                              else case when g.rate_period = period then g.rate_spent else 0 end + p.n end,
            rate_at = case when the.key_rate_max is null then g.rate_at else now end
       from (select p.tenant, count(*)::integer as n from unnest(passed) p where p.tenant is not null group by p.tenant) p
-     where g.queue = the.name and not g.lane and g.key = p.tenant;
+     where g.queue = the.name and not g.lane and g.key = any (tenants) and g.key = p.tenant;
 end $$;
 
--- Settles the gates of jobs that were claimed, which the caller holds; tenants whose lanes moved, where nobody else does.
-create or replace function tenure.settle_taken(of_queue text, lanes text[], tenants text[], now timestamptz)
-returns void language plpgsql as $$
+-- Settles the gates, which the caller holds, of those of these jobs that are in this queue: they were claimed.
+create or replace function tenure.settle_taken(of_queue text, ids bigint[], now timestamptz)
+returns void language plpgsql
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+as $$
+declare
+    lanes text[];
+    tenants text[];
 begin
+    select array_agg(j.ordering_key) filter (where j.ordering_key is not null),
+           array_agg(j.limit_key) filter (where j.limit_key is not null)
+      into lanes, tenants
+      from tenure.job j where j.id = any (ids) and j.queue = of_queue;
     if lanes is not null then
         perform tenure.settle_lanes(of_queue, lanes);
     end if;
@@ -483,8 +492,9 @@ begin
                     ids := array(select p.id from unnest(passed.passed) p);
                     any_gated := any_gated or ids <> '{}';
                 end if;
-                n_late := (select count(*) from unnest(chosen) c join tenure.job j on j.id = c.id
-                            where c.tenant is null and c.lane is null and j.place = 1);
+                n_late := (select count(*) from unnest(chosen) c
+                            where c.tenant is null and c.lane is null
+                              and (select j.place from tenure.job j where j.id = c.id) = 1);
                 if n_late > 0 then
                     ids := ids || tenure.take_late(queues[q], kinds, n_late, ids);
                 end if;
@@ -594,12 +604,9 @@ begin
           from claimed c
          order by c.ord;
     if any_gated then
-        perform tenure.settle_taken(g.queue, g.lanes, g.tenants, now)
-           from (select j.queue, array_agg(distinct j.ordering_key) filter (where j.ordering_key is not null) as lanes,
-                        array_agg(distinct j.limit_key) filter (where j.limit_key is not null) as tenants
-                   from tenure.job j
-                  where j.id = any (taken) and (j.limit_key is not null or j.ordering_key is not null)
-                  group by j.queue) g;
+        for q in 1 .. cardinality(queues) loop
+            perform tenure.settle_taken(queues[q], taken, now);
+        end loop;
     end if;
 end $$;
 

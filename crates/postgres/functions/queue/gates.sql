@@ -123,7 +123,8 @@ end $$;
 
 -- Says where lanes stand, which the caller holds. One that nothing waits in, runs in or stopped is forgotten.
 -- Tenants whose lanes moved are touched.
--- Indexes  touch_gate, gate_pkey, job_lane, job_pkey.
+-- Indexes  touch_gate, gate_pkey, job_lane, job_pkey. The gates are named wherever they are written: a plan made while there
+--          were few of them must not read all once there are many.
 create or replace function tenure.settle_lanes(of_queue text, keys text[]) returns void language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
@@ -144,7 +145,7 @@ begin
     update tenure.gate g set blocked_by = coalesce(c.failed, case when g.blocked_by = any (c.retried) then null
                                                                   else g.blocked_by end)
       from changed c
-     where g.queue = of_queue and g.lane and g.key = c.key and (c.failed is not null or c.retried is not null);
+     where g.queue = of_queue and g.lane and g.key = any (keys) and g.key = c.key and (c.failed is not null or c.retried is not null);
     with was as materialized (
         select g.key, g.tenant, g.state, g.head as old_head,
                -- Whose turn it was no longer runs: that is true whoever told of it.
@@ -157,7 +158,7 @@ begin
           from was w left join tenure.job j on j.id = w.head
     ), forgotten as (
         delete from tenure.gate g using settled s
-         where g.queue = of_queue and g.lane and g.key = s.key
+         where g.queue = of_queue and g.lane and g.key = any (keys) and g.key = s.key
            and s.head is null and s.turn is null and s.blocked_by is null
     ), written as (
         update tenure.gate g
@@ -165,7 +166,7 @@ begin
                tenant = case when s.open then s.limit_key end, priority = case when s.open then s.priority end,
                created_at = case when s.open then s.created_at end, head = case when s.open then s.head end
           from settled s
-         where g.queue = of_queue and g.lane and g.key = s.key
+         where g.queue = of_queue and g.lane and g.key = any (keys) and g.key = s.key
            and not (s.head is null and s.turn is null and s.blocked_by is null)
            and (g.turn, g.blocked_by, g.state = 'open', g.tenant, g.priority, g.created_at, g.head)
                is distinct from (s.turn, s.blocked_by, s.open, case when s.open then s.limit_key end,
@@ -203,7 +204,7 @@ begin
     update tenure.gate g
        set running = case when f.recount then tenure.count_tenant(of_queue, g.key) else greatest(0, g.running - f.n) end
       from freed f
-     where g.queue = of_queue and not g.lane and g.key = f.key and (f.n > 0 or f.recount);
+     where g.queue = of_queue and not g.lane and g.key = any (keys) and g.key = f.key and (f.n > 0 or f.recount);
     with settled as materialized (
         select g.key, h.*,
                case when h.id is null then 'idle'
@@ -220,7 +221,7 @@ begin
          where g.queue = of_queue and not g.lane and g.key = any (keys)
     ), forgotten as (
         delete from tenure.gate g using settled s
-         where g.queue = of_queue and not g.lane and g.key = s.key and s.forgotten
+         where g.queue = of_queue and not g.lane and g.key = any (keys) and g.key = s.key and s.forgotten
     )
     update tenure.gate g
        set state = s.state,
@@ -229,7 +230,7 @@ begin
            head = case when s.state = 'open' then s.id end,
            look_at = case when s.state = 'spent' then tenure.period_end(s.key_rate_period_ms, now) end
       from settled s
-     where g.queue = of_queue and not g.lane and g.key = s.key and not s.forgotten
+     where g.queue = of_queue and not g.lane and g.key = any (keys) and g.key = s.key and not s.forgotten
        and (s.state = 'spent' or g.state <> s.state or s.state = 'open' and g.head <> s.id);
 end $$;
 
@@ -347,7 +348,8 @@ begin
 end $$;
 
 -- What runs of a tenant, and whose turn it is in a lane or which job it stopped for, as all committed changes have it.
-create or replace function tenure.tenant_running(of_queue text, of_key text) returns integer language sql stable as $$
+create or replace function tenure.tenant_running(of_queue text, of_key text) returns integer language sql stable
+  set enable_seqscan = off as $$
     select greatest(0, coalesce((select g.running from tenure.gate g
                                   where g.queue = of_queue and not g.lane and g.key = of_key), 0)
                        - coalesce((select sum(t.freed) from tenure.touch t
@@ -355,7 +357,7 @@ create or replace function tenure.tenant_running(of_queue text, of_key text) ret
 $$;
 create or replace function tenure.lane_turn(
     of_queue text, of_key text, out turn bigint, out blocked_by bigint
-) language sql stable as $$
+) language sql stable set enable_seqscan = off as $$
     select (select j.id from tenure.gate g join tenure.job j on j.id = g.turn and j.running
              where g.queue = of_queue and g.lane and g.key = of_key),
            (select max(b.job)

@@ -45,16 +45,29 @@ const LOAD: &str = "
     select setval('tenure.job_id', 275000);
     analyze";
 
+/// 8,000 jobs of one customer, who is a tenant and a lane at once, in a store with 5,000 queues; and as many jobs of another
+/// queue that all come due at one instant.
+const CUSTOMER: &str = "
+    insert into tenure.queue (name, created_at) select 'queue-' || n, now() from generate_series(1, 5000) n;
+    insert into tenure.job (created_at, run_at, priority, attempts_max, place, queue, kind, payload, limit_key, ordering_key)
+    select now(), now(), 0, 5, 3, 'queue-1', 'k', '{}', 'customer', 'customer' from generate_series(1, 8000);
+    insert into tenure.touch (queue, lane, key) values ('queue-1', true, 'customer');
+    insert into tenure.job (created_at, run_at, priority, attempts_max, place, queue, kind, payload)
+    select now(), now() - interval '1 second', 0, 5, 2, 'queue-2', 'k', '{}' from generate_series(1, 8000);
+    analyze";
+
 /// Walks, and rows and entries read, of the tables that grow.
 const COUNTED: &str = "
-    select coalesce(sum(t.seq_scan), 0)::bigint,
+    select coalesce(sum(t.seq_scan) filter (where t.relname not in ('queue', 'gate', 'touch')), 0)::bigint,
            coalesce(sum(t.seq_tup_read + coalesce(t.idx_tup_fetch, 0)), 0)::bigint
              + (select coalesce(sum(i.idx_tup_read), 0)::bigint from pg_stat_user_indexes i
                  where i.schemaname = 'tenure'
-                   and i.relname in ('job', 'finished', 'event', 'dedup', 'receipt', 'note')),
+                   and i.relname in ('job', 'finished', 'event', 'dedup', 'receipt', 'note', 'queue', 'gate', 'touch')),
+           -- A table of a few rows is read whole.
            coalesce(string_agg(t.relname, ', ') filter (where t.seq_scan > 0), '')
       from pg_stat_user_tables t
-     where t.schemaname = 'tenure' and t.relname in ('job', 'finished', 'event', 'dedup', 'receipt', 'note')";
+     where t.schemaname = 'tenure'
+       and t.relname in ('job', 'finished', 'event', 'dedup', 'receipt', 'note', 'queue', 'gate', 'touch')";
 
 /// Enough for a server to have settled on a plan for good.
 const CALLS: i64 = 8;
@@ -218,4 +231,52 @@ async fn every_verb_reads_a_bounded_part_of_a_large_store() {
         assert!(loaded.misses.pop().is_some_and(|miss| miss.starts_with(verb)), "{index} was not missed");
         loaded.misses.clear();
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_behind_one_key_or_in_other_queues_costs_nothing() {
+    let database = database().await;
+    let hand = connect(database.url()).await;
+    hand.batch_execute(CUSTOMER).await.unwrap();
+    let mut loaded = Loaded { database, hand, misses: Vec::new() };
+    // The gate's own dead versions are among what is read, until the server has cleaned up.
+    let ending = |job: &tenure_core::queue::ClaimedJob| Ending {
+        job: job.id,
+        owner: "w".into(),
+        token: job.token,
+        act: Act::Complete { result: None },
+    };
+    loaded
+        .reads("claim and complete in a long lane of a tenant", 2_000, async |store| {
+            let jobs = store.claim(Claim::new("queue-1", "w")).await.unwrap().jobs;
+            assert!(store.finish(jobs.iter().map(ending).collect()).await.unwrap()[0].is_ok());
+        })
+        .await;
+    loaded
+        .reads("enqueue behind a long lane of a tenant, and claim", 2_000, async |store| {
+            let job = NewJob::new("queue-1", "k", "1").limit_key("customer").ordering_key("customer");
+            store.enqueue(vec![job]).await.unwrap().unwrap();
+            let jobs = store.claim(Claim::new("queue-1", "w")).await.unwrap().jobs;
+            assert!(store.finish(jobs.iter().map(ending).collect()).await.unwrap()[0].is_ok());
+        })
+        .await;
+    // As many for each of two hundred jobs as for one.
+    let first: i64 = loaded.hand.query_one("select min(id) from tenure.job", &[]).await.unwrap().get(0);
+    let next = std::sync::atomic::AtomicI64::new(first + 1_000);
+    loaded
+        .reads("bulk cancel of what waits in a long lane of a tenant", 200 * 40, async |store| {
+            let from = next.fetch_add(200, std::sync::atomic::Ordering::SeqCst);
+            let cancel = |id| Operation { job: JobId(id), action: Action::Cancel { reason: None, force: false } };
+            let answers = store.operate((from..from + 200).map(cancel).collect()).await.unwrap();
+            assert!(answers.iter().all(Result::is_ok));
+        })
+        .await;
+    // What is due is let stand a thousand at a time, not all by the first who comes.
+    loaded
+        .reads("claim where thousands have come due at once", 12_000, async |store| {
+            assert_eq!(store.claim(Claim::new("queue-2", "w")).await.unwrap().jobs.len(), 1);
+        })
+        .await;
+    loaded.reads("prune", 7_000, async |store| assert_eq!(store.prune(100).await.unwrap().jobs, 0)).await;
+    assert!(loaded.misses.is_empty(), "{}", loaded.misses.join("\n"));
 }
