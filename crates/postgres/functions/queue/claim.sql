@@ -65,8 +65,6 @@ end $$;
 -- Reply  whether there may be more.
 -- Index  job_scheduled.
 create or replace function tenure.promote(of_queue text) returns boolean language plpgsql
-  set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off
-  set enable_mergejoin = off set jit = off
 as $$
 declare
     n integer;
@@ -99,7 +97,6 @@ end $$;
 create or replace function tenure.take_late(
     of_queue text, kinds text[], wanted integer, without bigint[]
 ) returns bigint[] language plpgsql
-  set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
 begin
     return array(
@@ -111,7 +108,6 @@ end $$;
 create or replace function tenure.take_fresh(
     of_queue text, kinds text[], wanted integer, after_priority integer, after_created_at timestamptz, after_id bigint
 ) returns bigint[] language plpgsql
-  set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
 declare
     ids bigint[];
@@ -149,7 +145,6 @@ end $$;
 create or replace function tenure.peek_plain(
     of_queue text, kinds text[], wanted integer, after_priority integer, after_created_at timestamptz, after_id bigint
 ) returns tenure.candidate[] language plpgsql
-  set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
 declare
     seen tenure.candidate[];
@@ -183,17 +178,20 @@ end $$;
 
 -- The best of candidates, in the order of Q2.
 create or replace function tenure.best_of(of_candidates tenure.candidate[], n integer) returns tenure.candidate[]
-language sql immutable as $$
-    select array(select row(c.*)::tenure.candidate from unnest(of_candidates) c
-                  order by c.priority desc, c.created_at, c.id limit n)
-$$;
+language plpgsql immutable as $$
+begin
+    if cardinality(of_candidates) < 2 then
+        return of_candidates;
+    end if;
+    return array(select row(c.*)::tenure.candidate from unnest(of_candidates) c
+                  order by c.priority desc, c.created_at, c.id limit n);
+end $$;
 
 -- What the gates of a queue would let pass, looked at and left alone: at most `wanted`, the best in the order of Q2.
 -- Walks the open gates in that order, and stops where the next one stands behind all it has.
 -- Index  gate_open; those of `due_of_tenant`.
 create or replace function tenure.peek_gates(the tenure.queue, kinds text[], wanted integer, now timestamptz)
 returns tenure.candidate[] language plpgsql
-  set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
 declare
     gate tenure.gate;
@@ -227,12 +225,13 @@ end $$;
 
 -- How many jobs a tenant may still have claimed; below one is none.
 create or replace function tenure.slots_of(of_tenant tenure.gate, the tenure.queue, now timestamptz) returns integer
-language sql immutable as $$
-    select least(coalesce(the.max_running_per_key, 2000000) - of_tenant.running,
+language plpgsql stable as $$
+begin
+    return least(coalesce(the.max_running_per_key, 2000000) - of_tenant.running,
                  coalesce(the.key_rate_max, 2000000)
                      - case when of_tenant.rate_period = tenure.micros(now) / 1000 / the.key_rate_period_ms
-                            then of_tenant.rate_spent else 0 end)
-$$;
+                            then of_tenant.rate_spent else 0 end);
+end $$;
 
 -- Takes, of candidates that gates would let pass, those that they still do: locks the gates and looks again in statements
 -- after the locks (Q8; Q9: a job with a smaller id may have been committed in between), then the jobs. Never waits.
@@ -242,7 +241,6 @@ create or replace function tenure.pass_gates(
     the tenure.queue, wanted tenure.candidate[], now timestamptz,
     out passed tenure.candidate[], out busy_lane boolean, out busy_key text
 ) language plpgsql
-  set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
 declare
     lanes text[];
@@ -313,7 +311,6 @@ end $$;
 -- Settles the gates, which the caller holds, of those of these jobs that are in this queue: they were claimed.
 create or replace function tenure.settle_taken(of_queue text, ids bigint[], now timestamptz)
 returns void language plpgsql
-  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
 declare
     lanes text[];
@@ -355,6 +352,8 @@ create or replace function tenure.claim(
 ) language plpgsql
   set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
   set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '8s'
+  -- One plan for each statement, here and in what this calls, instead of a new one at each call.
+  set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare

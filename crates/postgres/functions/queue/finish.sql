@@ -15,6 +15,7 @@ create or replace function tenure.end_claims(
     chances double precision[], beside boolean
 ) returns table (ord bigint, status text, already boolean, lost text, wakes text) language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+  set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare

@@ -6,6 +6,8 @@
 -- that stays open therefore holds up what it ended, and nothing else.
 --
 -- A touch is a hint. What none told of, `walk_gates` finds within a minute.
+--
+-- The functions here that set nothing are called by `tenure.claim` alone, which has pinned the plans for all of them.
 
 -- The number under which a row is made by one transaction at a time. Two names that share one only take turns.
 create or replace function tenure.name_number(what text, of_queue text, of_key text) returns bigint
@@ -17,7 +19,8 @@ $$;
 -- Parameters  one array element for each job; `blocks` where it failed for good.
 create or replace function tenure.touch_ended(
     of_jobs bigint[], of_queues text[], of_limit_keys text[], of_ordering_keys text[], blocks boolean[]
-) returns void language sql as $$
+) returns void language plpgsql set plan_cache_mode = force_generic_plan as $$
+begin
     insert into tenure.touch (queue, lane, key, freed)
     select g.queue, false, g.limit_key, count(*)
       from unnest(of_queues, of_limit_keys) as g(queue, limit_key)
@@ -27,17 +30,18 @@ create or replace function tenure.touch_ended(
       from unnest(of_jobs, of_queues, of_ordering_keys, blocks) as g(job, queue, ordering_key, blocks)
       left join tenure.queue q on q.name = g.queue and g.blocks and q.lane_on_failure = 'block'
      where g.ordering_key is not null;
-$$;
+end $$;
 
 -- Says that jobs have come to wait, or no longer do.
 create or replace function tenure.touch_waiting(of_queues text[], of_limit_keys text[], of_ordering_keys text[])
-returns void language sql as $$
+returns void language plpgsql set plan_cache_mode = force_generic_plan as $$
+begin
     insert into tenure.touch (queue, lane, key)
     select distinct g.queue, k.lane, k.key
       from unnest(of_queues, of_limit_keys, of_ordering_keys) as g(queue, limit_key, ordering_key),
            lateral (values (false, g.limit_key), (true, g.ordering_key)) as k(lane, key)
      where k.key is not null;
-$$;
+end $$;
 
 -- The first job of a lane.
 -- Index  job_lane, by a range of its whole key: asked for a lane "by id", the planner may walk the primary key instead.
@@ -58,7 +62,6 @@ end $$;
 -- Indexes     job_tenant, by ranges of its key; gate_within.
 create or replace function tenure.due_of_tenant(of_queue text, of_key text, kinds text[], n integer)
 returns setof tenure.candidate language plpgsql stable
-  set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
 declare
     found_due tenure.candidate[] := '{}';
@@ -95,7 +98,7 @@ end $$;
 -- Reply  the keys of those it holds now; those that another transaction holds or makes.
 create or replace function tenure.hold_gates(
     of_queue text, of_lane boolean, keys text[], out held text[], out busy text[]
-) language plpgsql set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+) language plpgsql as $$
 declare
     missing text[];
 begin
@@ -126,7 +129,6 @@ end $$;
 -- Indexes  touch_gate, gate_pkey, job_lane, job_pkey. The gates are named wherever they are written: a plan made while there
 --          were few of them must not read all once there are many.
 create or replace function tenure.settle_lanes(of_queue text, keys text[]) returns void language plpgsql
-  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
 begin
     with come as (
@@ -192,7 +194,6 @@ $$;
 -- lately, is forgotten.
 -- Indexes  touch_gate, gate_pkey; those of `due_of_tenant`.
 create or replace function tenure.settle_tenants(of_queue text, keys text[], now timestamptz) returns void language plpgsql
-  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
 begin
     with come as (
@@ -240,7 +241,6 @@ end $$;
 create or replace function tenure.settle_touched(
     of_queue text, now timestamptz, out more boolean, out busy_lane boolean, out busy_key text
 ) language plpgsql
-  set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
 declare
     lanes text[];

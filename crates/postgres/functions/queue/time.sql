@@ -1,17 +1,19 @@
+-- Called stable where they are immutable in truth: only then does the planner put them into the statement that calls them.
+
 -- Microseconds since 1970, the unit in which attempts keep their instants.
 create or replace function tenure.micros(at timestamptz) returns bigint
-language sql immutable parallel safe
+language sql stable parallel safe
 return (extract(epoch from at) * 1000000)::bigint;
 
 -- `at` moved by so many milliseconds, never beyond the last instant that RFC 3339 can spell.
 create or replace function tenure.later(at timestamptz, ms bigint) returns timestamptz
-language sql immutable parallel safe
+language sql stable parallel safe
 return case when ms is not null
             then least(at + ms * interval '1 millisecond', timestamptz '9999-12-31 23:59:59.999999+00') end;
 
 -- When the period of a rate that `at` lies in is over; periods are counted from 1970 on.
 create or replace function tenure.period_end(period_ms bigint, at timestamptz) returns timestamptz
-language sql immutable parallel safe
+language sql stable parallel safe
 return timestamptz 'epoch' + (tenure.micros(at) / 1000 / period_ms + 1) * period_ms * interval '1 millisecond';
 
 -- The wait after attempt `n` failed (Q6): by repeated multiplication, as core does it, so that both arrive at the
