@@ -16,6 +16,8 @@ CREATE TABLE sync_job (
     -- Leases that ran out since a chunk was last done, and how many of them end it (L6).
     crashes        INTEGER NOT NULL DEFAULT 0 CHECK (crashes >= 0),
     crashes_max    INTEGER,
+    -- When a chunk of it was last done, not counting what was skipped.
+    last_done_at   INTEGER,
     -- Chunks planned so far.
     planned        INTEGER NOT NULL DEFAULT 0,
     -- The token of the last claim, kept when the lease ends (L2).
@@ -126,7 +128,8 @@ CREATE TABLE sync_event (
     count      INTEGER NOT NULL DEFAULT 1
 ) STRICT;
 CREATE INDEX sync_event_sync ON sync_event (sync);
-CREATE UNIQUE INDEX sync_event_refused ON sync_event (sync, chunk_hash, lost) WHERE what = 'refused';
+-- Repeated refusals of one token for one reason are counted into one event.
+CREATE UNIQUE INDEX sync_event_refused ON sync_event (sync, chunk_hash, token, lost) WHERE what = 'refused';
 
 -- Syncs and chunks in the words of their document (Q11). Instants are RFC 3339 text; the state is as of one instant.
 CREATE VIEW sync_jobs AS

@@ -79,6 +79,30 @@ async fn q11_the_views_speak_the_words_of_the_document() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn l7_damaged_rows_never_stop_the_recovery_of_the_others() {
+    let file = File::open(Time(1_700_000_000_000_000)).await;
+    let store = &file.store;
+    let mut syncs = Vec::new();
+    // The damaged ones run out first, and stand at the head of every sweep.
+    for (matrix, lease_ms) in [("bad", 1_000), ("good", 2_000)] {
+        let plan = Plan::new(matrix).chunks(["a"].map(NewChunk::new));
+        let sync = store.plan_sync(plan).await.unwrap().unwrap().id;
+        store.claim_sync(SyncClaim::new("w").matrix_id(matrix).lease_ms(lease_ms)).await.unwrap().unwrap();
+        store.claim_chunk(ChunkClaim::new(sync, "w").lease_ms(lease_ms)).await.unwrap().unwrap();
+        syncs.push(sync);
+    }
+    let hand = rusqlite::Connection::open(file.dir.path().join("tenure.db")).unwrap();
+    for table in ["sync_job", "sync_chunk"] {
+        hand.execute(&format!("UPDATE {table} SET reason = 'no such word' WHERE matrix_id = 'bad'"), []).unwrap();
+    }
+    file.set_clock(Time(1_700_000_000_000_000).plus_ms(2_000)).await;
+    for leases in [1, 1, 0] {
+        assert_eq!(store.recover_syncs(1).await.unwrap().leases, leases);
+    }
+    assert_eq!(store.sync_events(syncs[1], 10).await.unwrap().len(), 2, "the sync's and the chunk's");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn q10_rows_and_completion_are_one_transaction() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("app.db");
