@@ -1,6 +1,6 @@
 //! What ends without a holder: leases that run out (L7), syncs that are cancelled (S6), what is no longer kept (I19).
 
-use super::{read, row};
+use super::{plan, read, row};
 use crate::fault::Done;
 use crate::inbox::Step;
 use crate::savepoint::{apart, readable};
@@ -202,7 +202,7 @@ pub(super) fn prune(step: &Step<'_>, max: u32) -> Done<SyncsPruned> {
     let receipts = step.conn.prepare_cached(sql::SYNC_PRUNE_RECEIPTS)?.execute((before(RECEIPT_MS), max))?;
     let mut past = step.conn.prepare_cached(sql::SYNC_PAST)?;
     let ids = past.query_map((before(RETENTION_MS), max), |row| row.get::<_, i64>(0))?;
-    let (mut syncs, mut chunks, mut events) = (0, 0, 0);
+    let (mut syncs, mut chunks, mut events) = (0, plan::clear_drafts(step, max as usize)?, 0);
     for id in ids.collect::<rusqlite::Result<Vec<_>>>()? {
         let most = max as usize;
         chunks += step.conn.prepare_cached(sql::SYNC_FORGET_CHUNKS)?.execute((id, most - chunks))?;
