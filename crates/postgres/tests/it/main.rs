@@ -15,6 +15,7 @@ mod schedule;
 mod schema;
 mod support;
 mod sync;
+mod sync_mixed;
 mod sync_waits;
 mod timeouts;
 mod unknown;
