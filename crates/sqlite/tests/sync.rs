@@ -117,7 +117,7 @@ fn many(count: usize) -> Vec<NewChunk> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn l5_a_heartbeat_is_answered_while_a_large_plan_is_under_way() {
+async fn l10_a_heartbeat_is_answered_while_a_large_plan_is_under_way() {
     let file = File::open(START).await;
     let store = &file.store;
     let small = store.plan_sync(Plan::new("small")).await.unwrap().unwrap().id;

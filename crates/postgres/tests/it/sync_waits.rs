@@ -286,6 +286,35 @@ async fn l10_a_cancel_that_waits_for_an_open_completion_holds_up_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn s6_a_cancel_gets_through_a_crowd_at_work() {
+    const CHUNKS: usize = 2_000;
+    let (postgres, store, _hand) = open().await;
+    let hashes: Vec<String> = (0..CHUNKS).map(|n| format!("h{n:04}")).collect();
+    let plan_of_all = Plan::new("m").chunks(hashes.iter().map(NewChunk::new));
+    let sync = plan(&*store, plan_of_all).await;
+    let mut crowd = Vec::new();
+    for _ in 0..8 {
+        let store = postgres.another().await;
+        crowd.push(tokio::spawn(async move {
+            loop {
+                match store.claim_chunk(ChunkClaim::new(sync, "w")).await.unwrap() {
+                    Ok(chunk) => drop(store.finish_sync(completion(&chunk, "w")).await.unwrap()),
+                    Err(idle) if idle.reason == IdleReason::Held => {}
+                    Err(_) => return,
+                }
+            }
+        }));
+    }
+    while store.sync(sync).await.unwrap().unwrap().progress.completed < 50 {}
+    assert_eq!(store.cancel_sync(sync, None).await.unwrap(), Ok(State::Failed));
+    for worker in crowd {
+        worker.await.unwrap();
+    }
+    let left = store.sync(sync).await.unwrap().unwrap().progress.available;
+    assert!(left > 0, "the cancel had to wait until all was done");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn l10_a_chunk_held_in_an_open_transaction_stops_no_plan() {
     let (_postgres, store, mut hand) = open().await;
     let sync = plan(&*store, Plan::new("m").chunks(chunks(&["x", "y"]))).await;
