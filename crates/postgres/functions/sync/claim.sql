@@ -54,9 +54,18 @@ begin
             return;
         end if;
         if the.locked_until is not null then
-            ended := tenure.sync_tell_job(the, now);
+            begin
+                ended := tenure.sync_tell_job(the, now);
+            exception when others then
+                if of_matrix is not null then
+                    raise;
+                end if;
+                raise warning 'tenure: sync % could not be recovered: %', the.id, sqlerrm;
+                ended := null;
+            end;
             if ended is null then
-                -- It may have crashed too often, and cannot be judged while somebody is at one of its chunks.
+                -- It may have crashed too often, and cannot be judged while somebody is at one of its chunks; or its row
+                -- is a bad one, which keeps nobody from the others (L7).
                 if of_matrix is not null then
                     return;
                 end if;
@@ -145,6 +154,8 @@ declare
     c tenure.sync_chunk;
     taken boolean;
     waits boolean;
+    ended boolean;
+    passed bigint[] := '{}';
     drawn bigint;
 begin
     perform tenure.durably();
@@ -181,10 +192,10 @@ begin
                 return;
             end if;
         else
-            select k.* into c from tenure.sync_next(of_sync, after_ord, '{}') k;
+            select k.* into c from tenure.sync_next(of_sync, after_ord, passed) k;
             if not found and after_ord > 0 then
                 -- Nothing is said to be done before a full look.
-                select k.* into c from tenure.sync_next(of_sync, 0, '{}') k;
+                select k.* into c from tenure.sync_next(of_sync, 0, passed) k;
             end if;
             now := tenure.clock();
             if c.ord is null then
@@ -194,7 +205,17 @@ begin
             end if;
         end if;
         if c.locked_until is not null then
-            if tenure.sync_tell_chunk(c, now) then
+            begin
+                ended := tenure.sync_tell_chunk(c, now);
+            exception when others then
+                if hash is not null then
+                    raise;
+                end if;
+                raise warning 'tenure: a chunk of sync % could not be recovered: %', of_sync, sqlerrm;
+                passed := passed || c.ord;
+                ended := true;
+            end;
+            if ended then
                 c := null;
                 continue;
             end if;

@@ -180,9 +180,11 @@ end $$;
 
 -- Writes down leases that ran out, at most `leases_max`, once for each token; they stay in place (S1). What another is
 -- busy with is passed over, and rows that cannot be dealt with stop none of the others, however many they are.
--- Index  sync_job_locked, sync_chunk_untold
+-- Index  sync_job_locked, sync_chunk_untold, pinned: without a limit the planner might rather sort all that ran out.
 create or replace function tenure.recover_syncs(leases_max integer, out leases integer, out failed integer)
-language plpgsql as $$
+language plpgsql
+  set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
+as $$
 declare
     now timestamptz := tenure.clock();
     the tenure.sync_job;

@@ -398,3 +398,25 @@ async fn l7_rows_that_cannot_be_recovered_never_stop_the_others() {
     assert_eq!(store.recover_syncs(1).await.unwrap().leases, 0);
     assert_eq!(store.sync_events(good, 10).await.unwrap().len(), 2, "the sync's and the chunk's");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l7_rows_that_cannot_be_recovered_never_stop_the_claims_of_others() {
+    let (postgres, store, hand) = open().await;
+    plan(&*store, Plan::new("bad").priority(9)).await;
+    let good = plan(&*store, Plan::new("good").chunks(chunks(&["x", "y"]))).await;
+    take_sync(&*store, "w", "bad", LEASE_MS).await;
+    take_sync(&*store, "w", "good", LEASE_MS).await;
+    for _ in ["x", "y"] {
+        store.claim_chunk(ChunkClaim::new(good, "w").lease_ms(LEASE_MS)).await.unwrap().unwrap();
+    }
+    let poison = "alter table tenure.sync_job add constraint poison check (matrix_id <> 'bad' or not told);
+                  alter table tenure.sync_chunk add constraint poison check (chunk_hash <> 'x' or not told)";
+    hand.batch_execute(poison).await.unwrap();
+    postgres.set_clock(START.plus_ms(LEASE_MS)).await;
+    let claimed = store.claim_sync(SyncClaim::new("v")).await.unwrap();
+    assert_eq!(claimed.map(|claimed| claimed.id), Some(good));
+    assert_eq!(store.claim_chunk(ChunkClaim::new(good, "v")).await.unwrap().unwrap().chunk_hash, "y");
+    let idle = store.claim_chunk(ChunkClaim::new(good, "v")).await.unwrap().unwrap_err();
+    assert_eq!(idle.reason, IdleReason::Held, "it is not done");
+    assert!(store.claim_chunk(ChunkClaim::new(good, "v").chunk_hash("x")).await.is_err(), "who asks for it is told");
+}

@@ -1,4 +1,5 @@
-//! Syncs, one file for each kind of verb. Each verb is one step inside a transaction that was begun before: rows are read,
+//! Syncs, one file for each kind of verb. Each verb is one step inside a transaction that was begun before, only a large plan
+//! is several (see `plan.rs`): rows are read,
 //! [`tenure_core::sync`] decides, and what it decided is written under the guard of matrix, hash and token.
 
 mod claim;
