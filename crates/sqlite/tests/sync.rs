@@ -110,6 +110,14 @@ async fn l7_damaged_rows_never_stop_the_recovery_of_the_others() {
         assert_eq!(store.recover_syncs(1).await.unwrap().leases, leases);
     }
     assert_eq!(store.sync_events(syncs[1], 10).await.unwrap().len(), 2, "the sync's and the chunk's");
+    // Nor does it stop claims; who asks for it is told.
+    assert_eq!(store.claim_sync(SyncClaim::new("v")).await.unwrap().map(|claimed| claimed.id), Some(syncs[1]));
+    assert!(store.claim_sync(SyncClaim::new("v").matrix_id("bad")).await.is_err());
+    hand.execute("UPDATE sync_job SET reason = NULL WHERE matrix_id = 'bad'", []).unwrap();
+    store.add_chunks(syncs[0], vec![NewChunk::new("b")]).await.unwrap().unwrap();
+    let claimed = store.claim_chunk(ChunkClaim::new(syncs[0], "v")).await.unwrap().unwrap();
+    assert_eq!(claimed.chunk_hash, "b");
+    assert!(store.claim_chunk(ChunkClaim::new(syncs[0], "v").chunk_hash("a")).await.is_err());
 }
 
 fn many(count: usize) -> Vec<NewChunk> {
