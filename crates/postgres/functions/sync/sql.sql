@@ -41,6 +41,7 @@ begin
         perform tenure.refuse('too_large', '`cursor` is too large: at most 1048576 bytes');
     end if;
     perform tenure.checked_json('cursor', cursor);
+    perform tenure.durably();
     select * into pass from tenure.chunk_pass(matrix_id, chunk_hash, owner, token);
     if pass.ended then
         select v.state, v.lost into answer
