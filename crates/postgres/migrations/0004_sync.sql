@@ -5,9 +5,8 @@
 -- instant, here, in the views and everywhere else (S1).
 -- Where a chunk_hash may be absent, '' is the sync itself.
 --
--- sync_job      one pass over a matrix.
--- sync_crash    leases of a sync that ran out since a chunk was last done (L6). Apart from sync_job, so that a completion
---               in its caller's own transaction never blocks the heartbeat of the sync.
+-- sync_job      one pass over a matrix. Nothing of it is written when a chunk is done, so that a completion in its
+--               caller's own transaction holds up no other chunk, no heartbeat and no recovery (L10).
 -- sync_chunk    the chunks.
 -- sync_receipt  ended claims, for the hour that L12 promises.
 -- sync_event    what went otherwise than well (L8).
@@ -33,8 +32,10 @@ create table tenure.sync_job (
     -- Attempts that each of its chunks may have.
     attempts_max integer not null check (attempts_max >= 1),
     crashes_max integer,
-    -- Crashes counted when it ended; before that sync_crash knows.
+    -- Leases of it that ran out, counted after `crashes_since`, when a chunk had last been done: one that is done later
+    -- makes them void (L6). Once it has ended, the count as it was then.
     crashes integer not null default 0,
+    crashes_since timestamptz,
     beats integer not null default 0,
     -- Whether its running out has been written down (L7).
     told boolean not null default false,
@@ -58,11 +59,6 @@ create index sync_job_locked on tenure.sync_job (locked_until, id) where locked_
 create index sync_job_matrix on tenure.sync_job (matrix_id, id);
 create index sync_job_ended on tenure.sync_job (coalesce(completed_at, failed_at))
     where completed_at is not null or failed_at is not null;
-
-create table tenure.sync_crash (
-    sync bigint primary key,
-    crashes integer not null
-);
 
 create table tenure.sync_chunk (
     -- The pass that planned it last, and its place in that plan.
@@ -94,7 +90,9 @@ create table tenure.sync_chunk (
     check (completed_at is null or failed_at is null),
     check (locked_until is null or (completed_at is null and failed_at is null))
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
-create unique index sync_chunk_place on tenure.sync_chunk (sync, ord);
+-- Not unique, though it is: what a unique index holds is a key, and a new pass would have to wait for whoever shares the
+-- row of a chunk (chunk_held). Places are given out under the lock of the sync.
+create index sync_chunk_place on tenure.sync_chunk (sync, ord);
 -- What was not claimed in this pass yet, in the order of the plan. Only its front is ever taken away, which is what lets a
 -- claimer keep its place between claims; what comes back stands in the late index instead. Both are by `-ord`, which
 -- sync_chunk_place does not give: a planner that could take that one for the order would, and walk over all that is done.
@@ -103,6 +101,9 @@ create index sync_chunk_fresh on tenure.sync_chunk (sync, (-ord) desc)
 create index sync_chunk_late on tenure.sync_chunk (sync, (-ord) desc)
     where claimed_at is not null and locked_until is null and completed_at is null and failed_at is null;
 create index sync_chunk_locked on tenure.sync_chunk (sync, locked_until, ord) where locked_until is not null;
+-- When a chunk was last done: whether crashes count (L6). What was skipped was never claimed.
+create index sync_chunk_done on tenure.sync_chunk (sync, completed_at)
+    where completed_at is not null and claimed_at is not null;
 -- What recovery has not written down yet.
 create index sync_chunk_untold on tenure.sync_chunk (locked_until, sync, ord)
     where locked_until is not null and not told;
@@ -117,7 +118,8 @@ create table tenure.sync_receipt (
     owner text not null,
     verb text,
     state text,
-    primary key (sync, chunk_hash, token)
+    -- By token first, for a writer in its own transaction does not name the pass.
+    primary key (token, chunk_hash, sync)
 );
 create index sync_receipt_age on tenure.sync_receipt (at);
 
@@ -137,8 +139,8 @@ create table tenure.sync_event (
     error text
 );
 create index sync_event_sync on tenure.sync_event (sync, id);
--- Repeated refusals for one reason are counted into one event.
-create unique index sync_event_refused on tenure.sync_event (sync, chunk_hash, lost) where what = 'refused';
+-- Repeated refusals of one token for one reason are counted into one event.
+create unique index sync_event_refused on tenure.sync_event (sync, chunk_hash, token, lost) where what = 'refused';
 
 -- Syncs and chunks in the words of their document (Q11), each statement as of one instant.
 create view tenure.sync_jobs as

@@ -16,6 +16,8 @@ CREATE TABLE sync_job (
     -- Leases that ran out since a chunk was last done, and how many of them end it (L6).
     crashes        INTEGER NOT NULL DEFAULT 0 CHECK (crashes >= 0),
     crashes_max    INTEGER,
+    -- When a chunk of it was last done, not counting what was skipped.
+    last_done_at   INTEGER,
     -- Chunks planned so far.
     planned        INTEGER NOT NULL DEFAULT 0,
     -- The token of the last claim, kept when the lease ends (L2).
@@ -94,6 +96,33 @@ CREATE INDEX sync_chunk_locked ON sync_chunk (sync, locked_until, ord) WHERE loc
 -- What recovery has not written down yet.
 CREATE INDEX sync_chunk_untold ON sync_chunk (locked_until, sync, ord) WHERE locked_until IS NOT NULL AND told = 0;
 
+-- Plans under way that are too large for one transaction. Their chunks are laid in parts, under the id that the sync will
+-- have; the last part makes the sync, and before that nobody sees it. One that is given up leaves nothing behind.
+CREATE TABLE sync_draft (
+    id        INTEGER PRIMARY KEY,
+    matrix_id TEXT NOT NULL UNIQUE,
+    -- When its last part was laid.
+    at        INTEGER NOT NULL,
+    -- 1 once it is being undone.
+    given_up  INTEGER NOT NULL DEFAULT 0
+) STRICT;
+-- What a draft changed of chunks of earlier passes, to be given back if it is given up.
+CREATE TABLE sync_taken (
+    draft         INTEGER NOT NULL,
+    chunk_hash    TEXT NOT NULL,
+    sync          INTEGER NOT NULL,
+    ord           INTEGER NOT NULL,
+    attempt       INTEGER NOT NULL,
+    attempts_max  INTEGER NOT NULL,
+    claimed_at    INTEGER,
+    completed_at  INTEGER,
+    failed_at     INTEGER,
+    error_message TEXT,
+    reason        TEXT,
+    payload       TEXT NOT NULL,
+    PRIMARY KEY (draft, chunk_hash)
+) STRICT, WITHOUT ROWID;
+
 -- Ended claims, for the hour that L12 promises.
 CREATE TABLE sync_receipt (
     sync       INTEGER NOT NULL,
@@ -126,7 +155,8 @@ CREATE TABLE sync_event (
     count      INTEGER NOT NULL DEFAULT 1
 ) STRICT;
 CREATE INDEX sync_event_sync ON sync_event (sync);
-CREATE UNIQUE INDEX sync_event_refused ON sync_event (sync, chunk_hash, lost) WHERE what = 'refused';
+-- Repeated refusals of one token for one reason are counted into one event.
+CREATE UNIQUE INDEX sync_event_refused ON sync_event (sync, chunk_hash, token, lost) WHERE what = 'refused';
 
 -- Syncs and chunks in the words of their document (Q11). Instants are RFC 3339 text; the state is as of one instant.
 CREATE VIEW sync_jobs AS
@@ -164,4 +194,4 @@ SELECT matrix_id, chunk_hash, sync AS sync_job_id,
        strftime('%Y-%m-%dT%H:%M:%S', last_synced_at / 1000000, 'unixepoch') || printf('.%06dZ', last_synced_at % 1000000)
            AS last_synced_at,
        row_count, cursor
-FROM sync_chunk, clock;
+FROM sync_chunk, clock WHERE sync IN (SELECT id FROM sync_job);

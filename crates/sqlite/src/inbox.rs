@@ -93,8 +93,9 @@ pub(crate) trait Errand: Send {
     fn weight(&self) -> usize;
     /// Does it. May be asked again if what it did was rolled back.
     fn run(&mut self, step: &Step<'_>) -> Done<()>;
-    /// Answers it: with its own answer, or with the fault of the transaction it was part of.
-    fn answer(self: Box<Self>, transaction: Done<()>);
+    /// Answers it: with its own answer, or with the fault of the transaction it was part of. What is still to be done
+    /// of it comes back.
+    fn answer(self: Box<Self>, transaction: Done<()>) -> Option<Box<dyn Errand>>;
 }
 
 /// An operation with a typed answer.
@@ -117,23 +118,92 @@ impl<T: Send, F: Fn(&Step<'_>) -> Done<T> + Send> Errand for Task<T, F> {
     }
 
     fn run(&mut self, step: &Step<'_>) -> Done<()> {
-        // A broken invariant fails the one operation that met it; its writes are rolled back like any other error's.
-        let done = catch_unwind(AssertUnwindSafe(|| (self.work)(step)))
-            .unwrap_or_else(|_| Err(Fault::broken("an operation broke an invariant; see the log for its panic")));
+        let done = caught(|| (self.work)(step));
         let told = done.as_ref().map(drop).map_err(Clone::clone);
         self.done = Some(done);
         told
     }
 
-    fn answer(self: Box<Self>, transaction: Done<()>) {
-        let answer = match (self.done, transaction) {
-            (Some(Ok(value)), Ok(())) => Ok(value),
-            (Some(Err(fault)), _) | (_, Err(fault)) => Err(fault),
-            (None, Ok(())) => Err(Fault::broken("an operation was passed over")),
-        };
+    fn answer(self: Box<Self>, transaction: Done<()>) -> Option<Box<dyn Errand>> {
         // An error means that the caller has gone.
-        let _ = self.caller.send(answer);
+        let _ = self.caller.send(outcome(self.done, transaction));
+        None
     }
+}
+
+/// What an operation came to, whose transaction ended like this.
+fn outcome<T>(done: Option<Done<T>>, transaction: Done<()>) -> Done<T> {
+    match (done, transaction) {
+        (Some(Ok(value)), Ok(())) => Ok(value),
+        (Some(Err(fault)), _) | (_, Err(fault)) => Err(fault),
+        (None, Ok(())) => Err(Fault::broken("an operation was passed over")),
+    }
+}
+
+/// What a part of an operation came to.
+pub(crate) enum Part<S, T> {
+    /// The next goes on from here, in a transaction of its own.
+    More(S),
+    /// It was the last.
+    Last(T),
+}
+
+/// An operation too large for one transaction: others come between its parts. Once begun it goes on to its end, whether
+/// or not the caller still waits.
+struct InParts<S, T, F> {
+    work: F,
+    /// Where to go on after a fault, if something must be undone.
+    undo: fn(&S) -> Option<S>,
+    weight: usize,
+    stage: S,
+    done: Option<Done<Part<S, T>>>,
+    /// `None` once it was answered and is being undone.
+    caller: Option<oneshot::Sender<Done<T>>>,
+    begun: bool,
+    _room: OwnedSemaphorePermit,
+}
+
+impl<S: Send + 'static, T: Send + 'static, F> Errand for InParts<S, T, F>
+where
+    F: Fn(&Step<'_>, &S) -> Done<Part<S, T>> + Send + 'static,
+{
+    fn abandoned(&self) -> bool {
+        !self.begun && self.caller.as_ref().is_some_and(oneshot::Sender::is_closed)
+    }
+
+    fn weight(&self) -> usize {
+        self.weight
+    }
+
+    fn run(&mut self, step: &Step<'_>) -> Done<()> {
+        let done = caught(|| (self.work)(step, &self.stage));
+        let told = done.as_ref().map(drop).map_err(Clone::clone);
+        self.done = Some(done);
+        told
+    }
+
+    fn answer(mut self: Box<Self>, transaction: Done<()>) -> Option<Box<dyn Errand>> {
+        self.begun = true;
+        let answer = match outcome(self.done.take(), transaction) {
+            Ok(Part::More(stage)) => {
+                self.stage = stage;
+                return Some(self);
+            }
+            Ok(Part::Last(value)) => Ok(value),
+            Err(fault) => Err(fault),
+        };
+        let caller = self.caller.take()?;
+        let undo = answer.as_ref().err().and_then(|_| (self.undo)(&self.stage));
+        let _ = caller.send(answer);
+        self.stage = undo?;
+        Some(self)
+    }
+}
+
+/// Does `work`. A broken invariant fails the one operation that met it; its writes are rolled back like any other error's.
+fn caught<T>(work: impl FnOnce() -> Done<T>) -> Done<T> {
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err(Fault::broken("an operation broke an invariant; see the log for its panic")))
 }
 
 /// The operations that wait.
@@ -162,16 +232,43 @@ impl Inbox {
         weight: usize,
         work: impl Fn(&Step<'_>) -> Done<T> + Send + 'static,
     ) -> Result<T, StoreError> {
+        let task = |caller, room| -> Box<dyn Errand> {
+            Box::new(Task { work, weight: weight.max(1), done: None, caller, _room: room })
+        };
+        self.put(lane, task).await
+    }
+
+    /// Has `work` done in parts, from `stage` on, each in a transaction of its own with others in between, and waits for
+    /// the answer of the last. After a fault it goes on from where `undo` says.
+    pub(crate) async fn ask_in_parts<S: Send + 'static, T: Send + 'static>(
+        &self,
+        weight: usize,
+        stage: S,
+        undo: fn(&S) -> Option<S>,
+        work: impl Fn(&Step<'_>, &S) -> Done<Part<S, T>> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let task = |caller, room| -> Box<dyn Errand> {
+            let (weight, caller) = (weight.max(1), Some(caller));
+            Box::new(InParts { work, undo, weight, stage, done: None, caller, begun: false, _room: room })
+        };
+        self.put(Lane::Normal, task).await
+    }
+
+    async fn put<T: Send + 'static>(
+        &self,
+        lane: Lane,
+        task: impl FnOnce(oneshot::Sender<Done<T>>, OwnedSemaphorePermit) -> Box<dyn Errand>,
+    ) -> Result<T, StoreError> {
         let room = Arc::clone(&self.room[lane as usize]);
         let room = room.acquire_owned().await.map_err(|_| stopped())?;
         let (caller, answer) = oneshot::channel();
-        let task = Task { work, weight: weight.max(1), done: None, caller, _room: room };
+        let task = task(caller, room);
         {
             let mut waiting = self.locked();
             if waiting.closed {
                 return Err(stopped());
             }
-            waiting.lanes[lane as usize].push_back(Box::new(task));
+            waiting.lanes[lane as usize].push_back(task);
         }
         self.arrived.notify_one();
         match answer.await {
@@ -196,6 +293,12 @@ impl Inbox {
             }
         }
         if taken.is_empty() && waiting.closed { None } else { Some(taken) }
+    }
+
+    /// Takes back what is still to be done of an operation, behind what has come meanwhile, even if nothing new comes in
+    /// any more.
+    pub(crate) fn again(&self, rest: Box<dyn Errand>) {
+        self.locked().lanes[Lane::Normal as usize].push_back(rest);
     }
 
     /// How many operations wait.

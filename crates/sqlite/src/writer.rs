@@ -87,7 +87,7 @@ impl Writer {
     fn answer(&self, group: impl IntoIterator<Item = Box<dyn Errand>>, outcome: Done<Rung>) {
         // Rung before the answers, so that a caller who was answered knows that the waiters were woken.
         let outcome = outcome.map(|rung| rung.ring(&self.signals));
-        group.into_iter().for_each(|errand| errand.answer(outcome.clone()));
+        group.into_iter().filter_map(|errand| errand.answer(outcome.clone())).for_each(|rest| self.inbox.again(rest));
     }
 
     fn begin(&self) -> Done<()> {

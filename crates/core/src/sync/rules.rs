@@ -111,6 +111,13 @@ pub fn crashed_out(attempt: u32, attempts_max: u32) -> bool {
     attempt >= attempts_max
 }
 
+/// Crashes of a sync since a chunk was last done, with one more: its lease ran out at `until`. A lease that ran out before
+/// that chunk was done does not count, however late it is noticed (L6).
+#[must_use]
+pub fn sync_crashes(crashes: u32, until: Time, last_done_at: Option<Time>) -> u32 {
+    if last_done_at.is_some_and(|done_at| until <= done_at) { crashes } else { crashes.saturating_add(1) }
+}
+
 /// Whether a sync ends because its leases ran out so often without a chunk done in between (L6).
 #[must_use]
 pub fn sync_crashed_out(crashes: u32, crashes_max: Option<u32>) -> bool {
@@ -227,6 +234,14 @@ mod tests {
     fn l6_a_sync_has_no_crash_limit_unless_it_was_given_one() {
         assert!(!sync_crashed_out(u32::MAX, None));
         assert!(!sync_crashed_out(2, Some(3)) && sync_crashed_out(3, Some(3)));
+    }
+
+    #[test]
+    fn l6_an_expiry_counts_only_if_no_chunk_was_done_since() {
+        assert_eq!(sync_crashes(2, Time(5), None), 3);
+        assert_eq!(sync_crashes(2, Time(5), Some(Time(4))), 3);
+        assert_eq!(sync_crashes(0, Time(5), Some(Time(5))), 0);
+        assert_eq!(sync_crashes(0, Time(5), Some(Time(6))), 0);
     }
 
     #[test]

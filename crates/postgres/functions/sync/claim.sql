@@ -12,6 +12,7 @@ declare
     first tenure.sync_job;
     lapsed tenure.sync_job;
     passed bigint[] := '{}';
+    ended boolean;
     now timestamptz;
     drawn bigint;
 begin
@@ -53,7 +54,24 @@ begin
             return;
         end if;
         if the.locked_until is not null then
-            if tenure.sync_tell_job(the, now) then
+            begin
+                ended := tenure.sync_tell_job(the, now);
+            exception when others then
+                if of_matrix is not null then
+                    raise;
+                end if;
+                raise warning 'tenure: sync % could not be recovered: %', the.id, sqlerrm;
+                ended := null;
+            end;
+            if ended is null then
+                -- It may have crashed too often, and cannot be judged while somebody is at one of its chunks; or its row
+                -- is a bad one, which keeps nobody from the others (L7).
+                if of_matrix is not null then
+                    return;
+                end if;
+                passed := passed || the.id;
+                continue;
+            elsif ended then
                 continue;
             end if;
             perform tenure.sync_remember(the.id, '', the.token, the.locked_by, null, null, false, now);
@@ -134,6 +152,10 @@ create or replace function tenure.claim_chunk(
 declare
     the tenure.sync_job;
     c tenure.sync_chunk;
+    taken boolean;
+    waits boolean;
+    ended boolean;
+    passed bigint[] := '{}';
     drawn bigint;
 begin
     perform tenure.durably();
@@ -149,35 +171,51 @@ begin
     loop
         if hash is not null then
             select k.* into c from tenure.sync_chunk k
-             where k.matrix_id = the.matrix_id and k.chunk_hash = hash and k.sync = of_sync for update;
+             where k.matrix_id = the.matrix_id and k.chunk_hash = hash and k.sync = of_sync for update skip locked;
+            taken := found;
+            if not taken then
+                select k.* into c from tenure.sync_chunk k
+                 where k.matrix_id = the.matrix_id and k.chunk_hash = hash and k.sync = of_sync;
+            end if;
             now := tenure.clock();
-            if not found then
+            if c.ord is null then
                 idle := 'unknown';
             elsif c.completed_at is not null or c.failed_at is not null then
                 idle := 'done';
             elsif c.locked_until > now then
                 idle := 'held';
                 until := c.locked_until;
+            elsif not taken then
+                idle := 'held';
             end if;
             if idle is not null then
                 return;
             end if;
         else
-            select k.* into c from tenure.sync_next(of_sync, after_ord, '{}') k;
+            select k.* into c from tenure.sync_next(of_sync, after_ord, passed) k;
             if not found and after_ord > 0 then
                 -- Nothing is said to be done before a full look.
-                select k.* into c from tenure.sync_next(of_sync, 0, '{}') k;
+                select k.* into c from tenure.sync_next(of_sync, 0, passed) k;
             end if;
             now := tenure.clock();
             if c.ord is null then
-                select k.locked_until into until from tenure.sync_chunk k
-                 where k.sync = of_sync and k.locked_until is not null order by k.locked_until limit 1;
-                idle := case when found or tenure.sync_waits(of_sync) then 'held' else 'done' end;
+                select l.until, l.waits into until, waits from tenure.sync_left(of_sync) l;
+                idle := case when until is not null or waits then 'held' else 'done' end;
                 return;
             end if;
         end if;
         if c.locked_until is not null then
-            if tenure.sync_tell_chunk(c, now) then
+            begin
+                ended := tenure.sync_tell_chunk(c, now);
+            exception when others then
+                if hash is not null then
+                    raise;
+                end if;
+                raise warning 'tenure: a chunk of sync % could not be recovered: %', of_sync, sqlerrm;
+                passed := passed || c.ord;
+                ended := true;
+            end;
+            if ended then
                 c := null;
                 continue;
             end if;
@@ -197,11 +235,15 @@ begin
     end loop;
 end $$;
 
--- Whether a chunk of a sync waits, though another claim may have its row locked at this moment.
-create or replace function tenure.sync_waits(of_sync bigint) returns boolean language sql stable
+-- What is left of a sync, though another claim may have its row locked at this moment: when the first lease runs out,
+-- and whether a chunk waits. One statement: between two, a chunk that waits for the one may be leased for the other.
+create or replace function tenure.sync_left(of_sync bigint, out until timestamptz, out waits boolean)
+language sql stable
   set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
-    select (select k.ord from tenure.sync_chunk k
+    select (select k.locked_until from tenure.sync_chunk k
+             where k.sync = of_sync and k.locked_until is not null order by k.locked_until limit 1),
+           (select k.ord from tenure.sync_chunk k
              where k.sync = of_sync and k.claimed_at is null and k.completed_at is null and k.failed_at is null
              order by (-k.ord) desc limit 1) is not null
         or (select k.ord from tenure.sync_chunk k

@@ -34,8 +34,24 @@ create or replace function tenure.sync_note(
     values (now, of_sync, hash, of_what, of_token, of_owner, of_attempt, of_reason, left(of_error, 200))
 $$;
 
+-- When a chunk of a sync was last done in this pass; null if none was.
+-- Index  sync_chunk_done, pinned.
+create or replace function tenure.sync_last_done(of_sync bigint) returns timestamptz language sql stable
+  set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
+as $$
+    select k.completed_at from tenure.sync_chunk k
+     where k.sync = of_sync and k.completed_at is not null and k.claimed_at is not null
+     order by k.completed_at desc limit 1
+$$;
+
+-- Crashes of a sync that count: those since a chunk of it was last done (L6), or as many as there were when it ended.
+create or replace function tenure.sync_crashes(the tenure.sync_job) returns integer language sql stable as $$
+    select case when the.crashes = 0 or the.completed_at is not null or the.failed_at is not null
+                  or the.crashes_since is not distinct from tenure.sync_last_done(the.id) then the.crashes else 0 end
+$$;
+
 -- Why a write is not plainly held: `state` from a receipt (L12), else the reason the lease is lost (L3), counted into the
--- unit's one event for that reason.
+-- one event of that token and reason (L8).
 create or replace function tenure.sync_judge(
     of_sync bigint, hash text, of_owner text, of_token bigint, of_verb text, now timestamptz,
     out state text, out lost text
@@ -80,8 +96,7 @@ begin
     if on_record then
         insert into tenure.sync_event as e (at, sync, chunk_hash, what, token, owner, verb, lost)
         values (now, of_sync, hash, 'refused', of_token, of_owner, of_verb, sync_judge.lost)
-        on conflict (sync, chunk_hash, lost) where what = 'refused' do update
-           set at = excluded.at, token = excluded.token, owner = excluded.owner, verb = excluded.verb,
-               count = e.count + 1;
+        on conflict (sync, chunk_hash, token, lost) where what = 'refused' do update
+           set at = excluded.at, owner = excluded.owner, verb = excluded.verb, count = e.count + 1;
     end if;
 end $$;

@@ -40,7 +40,15 @@ begin
     end if;
 end $$;
 
+-- The chunks that keep a sync from being complete.
+create or replace function tenure.sync_undone(of_sync bigint, out open_chunks bigint, out failed_chunks bigint)
+language sql stable as $$
+    select count(*) filter (where k.failed_at is null), count(k.failed_at)
+      from tenure.sync_chunk k where k.sync = of_sync and k.completed_at is null
+$$;
+
 -- Ends a claim of a sync (`hash` is '') or a chunk.
+-- Locks       of a chunk its own row and nothing else, not even of its sync: chunks are done side by side.
 -- Parameters  `rows_synced` and `left_cursor` of a completion; `error` and `retry` of a failure.
 -- Reply       where it stands; or why the lease is lost; or how many chunks keep the sync open.
 create or replace function tenure.finish_sync(
@@ -58,11 +66,15 @@ begin
     perform tenure.durably();
     already := false;
     if hash = '' then
-        -- Ending a sync locks it against claims of its chunks; releasing it does not.
-        if verb = 'release' then
+        if verb = 'complete' then
+            -- Looked at without a lock first: who has chunks left is told so, and waits for nobody who is at one of them.
+            select l.open_chunks, l.failed_chunks into open_chunks, failed_chunks from tenure.sync_undone(of_sync) l;
+        end if;
+        -- Ending a sync shuts out claims and completions of its chunks; releasing it does not.
+        if verb = 'release' or open_chunks + failed_chunks > 0 then
             select j.* into the from tenure.sync_job j where j.id = of_sync for no key update;
         else
-            select j.* into the from tenure.sync_job j where j.id = of_sync for update;
+            select s.* into the from tenure.sync_shut(of_sync) s;
         end if;
         now := tenure.clock();
         if the.token = of_token and the.locked_by = of_owner and the.locked_until > now then
@@ -74,16 +86,18 @@ begin
                 state := 'AVAILABLE';
             elsif verb = 'fail' then
                 perform tenure.sync_note(now, of_sync, '', 'failed', of_token, of_owner, null, 'failed', error);
-                perform tenure.sync_end(of_sync, 'FAILED', 'failed', error, now);
+                perform tenure.sync_end(of_sync, 'FAILED', 'failed', error, now, tenure.sync_crashes(the));
                 state := 'FAILED';
             else
-                select count(*) filter (where k.failed_at is null), count(k.failed_at)
-                  into open_chunks, failed_chunks
-                  from tenure.sync_chunk k where k.sync = of_sync and k.completed_at is null;
+                if open_chunks + failed_chunks = 0 then
+                    -- Again, now that nobody can add to them.
+                    select l.open_chunks, l.failed_chunks into open_chunks, failed_chunks
+                      from tenure.sync_undone(of_sync) l;
+                end if;
                 if open_chunks + failed_chunks > 0 then
                     return;
                 end if;
-                perform tenure.sync_end(of_sync, 'COMPLETED', null, null, now);
+                perform tenure.sync_end(of_sync, 'COMPLETED', null, null, now, tenure.sync_crashes(the));
                 state := 'COMPLETED';
             end if;
         end if;
@@ -115,10 +129,6 @@ begin
                    locked_by = null, locked_until = null, lease_ms = null, told = false, beats = 0, last_beat_at = null,
                    longest_gap_ms = 0
              where k.matrix_id = matrix and k.chunk_hash = hash and k.token = of_token;
-            -- Progress: the sync is not what kills its workers (L6).
-            if verb = 'complete' then
-                delete from tenure.sync_crash x where x.sync = of_sync;
-            end if;
         end if;
     end if;
     if state is not null then

@@ -68,7 +68,7 @@ declare
     the tenure.sync_job;
 begin
     perform tenure.durably();
-    select j.* into the from tenure.sync_job j where j.id = of_sync for update;
+    select j.* into the from tenure.sync_job j where j.id = of_sync for no key update;
     if not found then
         refusal := 'not_found';
     elsif the.completed_at is not null or the.failed_at is not null then

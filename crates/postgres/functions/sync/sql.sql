@@ -1,27 +1,38 @@
 -- Syncs for plain SQL: a chunk completed in the transaction that writes its rows, in any language.
 -- A lost lease raises TE020, and what was written with it is rolled back with it.
 
--- The pass that a chunk is in; a chunk that is not on record is a lost lease.
-create or replace function tenure.chunk_sync(matrix_id text, chunk_hash text) returns bigint language plpgsql as $$
-declare
-    of_sync bigint;
+-- The pass in which a chunk was claimed under a token: the one that a receipt remembers (L12), else the one the chunk is
+-- in. A chunk that is not on record is a lost lease.
+-- Reply  the pass, and whether that claim has ended.
+-- Index  the primary keys.
+create or replace function tenure.chunk_pass(
+    matrix_id text, chunk_hash text, owner text, token bigint, out of_sync bigint, out ended boolean
+) language plpgsql as $$
 begin
-    select c.sync into of_sync from tenure.sync_chunk c
-     where c.matrix_id = chunk_sync.matrix_id and c.chunk_hash = chunk_sync.chunk_hash;
+    select r.sync into of_sync from tenure.sync_receipt r join tenure.sync_job j on j.id = r.sync
+     where r.token = chunk_pass.token and r.chunk_hash = chunk_pass.chunk_hash and r.owner = chunk_pass.owner
+       and j.matrix_id = chunk_pass.matrix_id;
+    ended := found;
+    if not ended then
+        select c.sync into of_sync from tenure.sync_chunk c
+         where c.matrix_id = chunk_pass.matrix_id and c.chunk_hash = chunk_pass.chunk_hash;
+    end if;
     if of_sync is null then
         perform tenure.lease_lost('unknown');
     end if;
-    return of_sync;
 end $$;
 
 -- Completes a held chunk in the caller's transaction; to be called last, just before the commit.
 -- Parameters  `row_count` and `cursor` (JSON) are kept with the chunk.
 -- Reply       'COMPLETED'.
+-- Locks       the row of the sync, shared with everybody but who ends the sync; then the row of the chunk. What has ended
+--             before is answered without a lock.
 create or replace function tenure.complete_chunk(
     matrix_id text, chunk_hash text, owner text, token bigint, row_count bigint default null, cursor text default null
 ) returns text language plpgsql as $$
 declare
-    ended record;
+    pass record;
+    answer record;
 begin
     if row_count not between 0 and 9007199254740991 then
         perform tenure.refuse('out_of_bounds', '`row_count` must be 0 to 9007199254740991');
@@ -30,12 +41,20 @@ begin
         perform tenure.refuse('too_large', '`cursor` is too large: at most 1048576 bytes');
     end if;
     perform tenure.checked_json('cursor', cursor);
-    select * into ended from tenure.finish_sync(
-        tenure.chunk_sync(matrix_id, chunk_hash), chunk_hash, owner, token, 'complete', row_count, cursor, null, false);
-    if ended.lost is not null then
-        perform tenure.lease_lost(ended.lost);
+    perform tenure.durably();
+    select * into pass from tenure.chunk_pass(matrix_id, chunk_hash, owner, token);
+    if pass.ended then
+        select v.state, v.lost into answer
+          from tenure.sync_judge(pass.of_sync, chunk_hash, owner, token, 'complete', tenure.clock()) v;
+    else
+        perform from tenure.sync_job j where j.id = pass.of_sync for key share;
+        select v.state, v.lost into answer from tenure.finish_sync(
+            pass.of_sync, chunk_hash, owner, token, 'complete', row_count, cursor, null, false) v;
     end if;
-    return ended.state;
+    if answer.lost is not null then
+        perform tenure.lease_lost(answer.lost);
+    end if;
+    return answer.state;
 end $$;
 
 -- Raises unless the lease of a chunk is held at this moment, and keeps others from claiming it until the caller's
@@ -43,10 +62,11 @@ end $$;
 create or replace function tenure.chunk_held(matrix_id text, chunk_hash text, owner text, token bigint)
 returns void language plpgsql as $$
 declare
-    of_sync bigint := tenure.chunk_sync(matrix_id, chunk_hash);
+    pass record;
     mine boolean;
 begin
     perform tenure.durably();
+    select * into pass from tenure.chunk_pass(matrix_id, chunk_hash, owner, token);
     perform from tenure.sync_chunk c
       where c.matrix_id = chunk_held.matrix_id and c.chunk_hash = chunk_held.chunk_hash for key share;
     mine := exists (select from tenure.sync_chunk c
@@ -55,6 +75,6 @@ begin
                        and c.locked_until > tenure.clock());
     if not mine then
         perform tenure.lease_lost((select coalesce(v.lost, 'finished') from tenure.sync_judge(
-            of_sync, chunk_hash, owner, token, null, tenure.clock()) v));
+            pass.of_sync, chunk_hash, owner, token, null, tenure.clock()) v));
     end if;
 end $$;

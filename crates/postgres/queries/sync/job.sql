@@ -1,10 +1,10 @@
 -- sync/job.sql: one sync and how far it has come, as of one instant.
 -- Params $1 id.
 -- Reply  its columns; the progress is null once it has ended, for then its own figures tell.
--- Index  the primary key, sync_chunk_place.
+-- Index  the primary key, sync_chunk_place, sync_chunk_done.
 with clock as materialized (select tenure.clock() as now)
 select j.id, j.matrix_id, j.priority, j.created_at, j.skip_if_synced_within_ms, j.attempts_max,
-       coalesce((select x.crashes from tenure.sync_crash x where x.sync = j.id), j.crashes) as crashes, j.crashes_max,
+       tenure.sync_crashes(j) as crashes, j.crashes_max,
        j.planned, j.token, j.claimed_at, j.locked_by, j.locked_until, j.lease_ms, j.told, j.beats, j.last_beat_at,
        j.longest_gap_ms, j.completed_at, j.failed_at, j.error_message, j.reason, j.done_available, j.done_completed,
        j.done_failed, j.done_skipped, j.done_rows, j.done_began_at, j.done_last_at,

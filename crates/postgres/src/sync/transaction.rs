@@ -8,8 +8,8 @@ use tenure_store::{Place, TransactionError};
 use tokio_postgres::Transaction;
 use tokio_postgres::types::{ToSql, Type};
 
-/// Completes a claimed chunk in the caller's transaction. Call it last:
-/// from here to the commit the chunk's row is locked.
+/// Completes a claimed chunk in the caller's transaction. Call it last: from here to the commit the chunk's heartbeats wait,
+/// and whoever fails or cancels its sync; nobody else does (L10).
 pub async fn complete_chunk(
     transaction: &Transaction<'_>,
     place: &Place,

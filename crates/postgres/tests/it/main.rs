@@ -16,6 +16,8 @@ mod schedule;
 mod schema;
 mod support;
 mod sync;
+mod sync_mixed;
+mod sync_waits;
 mod timeouts;
 mod unknown;
 mod workers;

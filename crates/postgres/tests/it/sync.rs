@@ -221,3 +221,40 @@ async fn s3_the_next_chunk_costs_no_walk_over_those_that_are_done() {
         assert!(read < 2_000, "four claims read {read} index entries");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l7_recovery_costs_no_walk_over_what_did_not_run_out() {
+    let database = database().await;
+    let store = PostgresStore::open(database.url()).await.unwrap();
+    let hashes: Vec<String> = (0..5_000).map(|n| format!("h{n:04}")).collect();
+    planned(&store, &hashes.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let hand = connect(database.url()).await;
+    // Half is done, half is held; the planner knows of it, or knows nothing.
+    let load = "update tenure.sync_chunk set claimed_at = now(), completed_at = now() where ord <= 2500;
+                update tenure.sync_chunk set claimed_at = now(), token = ord, locked_by = 'w', lease_ms = 1000,
+                                             locked_until = now() + interval '1 hour' where ord > 2500;
+                insert into tenure.sync_job (created_at, completed_at, priority, attempts_max, matrix_id)
+                select now(), now(), 0, 5, 'old' || n from generate_series(1, 5000) n";
+    hand.batch_execute(load).await.unwrap();
+    for statement in ["vacuum analyze tenure.sync_chunk, tenure.sync_job", "delete from pg_statistic"] {
+        hand.batch_execute(statement).await.unwrap();
+        let out =
+            "update tenure.sync_chunk set locked_until = now() - interval '1 second' where ord between 3000 and 3002;
+                   update tenure.sync_chunk set told = false where told";
+        hand.batch_execute(out).await.unwrap();
+        let read = async || {
+            hand.batch_execute("select pg_stat_force_next_flush(), pg_stat_clear_snapshot()").await.unwrap();
+            let read = "select (select sum(seq_tup_read)::bigint from pg_stat_user_tables where relname like 'sync%')
+                             + (select sum(idx_tup_read)::bigint from pg_stat_user_indexes where relname like 'sync%')";
+            hand.query_one(read, &[]).await.unwrap().get::<_, i64>(0)
+        };
+        let store = PostgresStore::open(database.url()).await.unwrap();
+        let before = read().await;
+        for expected in [2, 1, 0, 0, 0, 0, 0, 0] {
+            assert_eq!(store.recover_syncs(2).await.unwrap().leases, expected);
+        }
+        drop(store);
+        let read = read().await - before;
+        assert!(read < 2_000, "eight sweeps read {read} rows and entries after {statement}");
+    }
+}

@@ -4,11 +4,13 @@
 //! that writes it (L2).
 
 use super::{ends, row};
-use crate::fault::{Done, Fault};
+use crate::fault::Done;
 use crate::inbox::Step;
+use crate::savepoint::readable;
 use crate::sql;
 use rusqlite::{OptionalExtension, Params};
 use std::cmp::Reverse;
+use std::fmt::Debug;
 use tenure_core::sync::rules::End;
 use tenure_core::sync::{
     Chunk, ChunkClaim, ClaimedChunk, ClaimedSync, Idle, IdleReason, State, Sync, SyncClaim, SyncId, Unit,
@@ -36,15 +38,39 @@ pub(super) fn sync(step: &Step<'_>, claim: &SyncClaim) -> Done<Option<ClaimedSyn
 
 /// The sync to claim next.
 fn first(step: &Step<'_>, matrix_id: Option<&str>) -> Done<Option<Sync>> {
-    let ids = match matrix_id {
-        Some(matrix_id) => vec![id(step, sql::SYNC_UNFINISHED, [matrix_id])?],
-        None => vec![id(step, sql::SYNC_WAITING_JOB, [])?, id(step, sql::SYNC_LAPSED_JOB, [step.now.0])?],
+    let find = |id: &SyncId| row::find_sync(step, *id);
+    let found = match matrix_id {
+        Some(matrix_id) => {
+            let unfinished = id(step, sql::SYNC_UNFINISHED, [matrix_id])?;
+            [unfinished.as_ref().map(find).transpose()?.flatten(), None]
+        }
+        None => {
+            let waiting = |passed| id(step, sql::SYNC_WAITING_JOB, [passed]);
+            let lapsed = |passed| id(step, sql::SYNC_LAPSED_JOB, [step.now.0, passed]);
+            [intact(waiting, find)?.0, intact(lapsed, find)?.0]
+        }
     };
-    let mut found = Vec::new();
-    for id in ids.into_iter().flatten() {
-        found.extend(row::find_sync(step, id)?.filter(|sync| sync.standing.claimable(step.now)));
+    let claimable = found.into_iter().flatten().filter(|sync| sync.standing.claimable(step.now));
+    Ok(claimable.min_by_key(|sync| (Reverse(sync.priority), sync.created_at, sync.id)))
+}
+
+/// The first that can be read of what `name` names, which passes over as many as it is told; and how many could not be.
+/// One bad row keeps nobody from the others (L7).
+fn intact<K: Debug, T>(
+    name: impl Fn(i64) -> Done<Option<K>>,
+    find: impl Fn(&K) -> Done<Option<T>>,
+) -> Done<(Option<T>, i64)> {
+    let mut passed = 0;
+    while let Some(key) = name(passed)? {
+        match readable(find(&key))? {
+            Ok(found) => return Ok((found, passed)),
+            Err(fault) => {
+                tracing::error!(?key, fault, "a row that waits to be claimed cannot be read and is passed over");
+                passed += 1;
+            }
+        }
     }
-    Ok(found.into_iter().min_by_key(|sync| (Reverse(sync.priority), sync.created_at, sync.id)))
+    Ok((None, passed))
 }
 
 fn id(step: &Step<'_>, sql: &str, params: impl Params) -> Done<Option<SyncId>> {
@@ -108,20 +134,19 @@ fn named(step: &Step<'_>, sync: &Sync, hash: &str) -> Done<Result<Chunk, Idle>> 
 
 /// The next chunk that waits or whose lease ran out.
 fn next(step: &Step<'_>, sync: &Sync) -> Done<Result<Chunk, Idle>> {
-    let place = |sql: &str, params: &[i64]| -> Done<Option<(u64, String)>> {
+    let place = |sql: &str, params: &[i64]| -> Done<Option<String>> {
         let params = rusqlite::params_from_iter(params);
-        let mut select = step.conn.prepare_cached(sql)?;
-        Ok(select.query_row(params, |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+        Ok(step.conn.prepare_cached(sql)?.query_row(params, |row| row.get(1)).optional()?)
     };
-    let waiting = place(sql::SYNC_WAITING_CHUNK, &[sync.id.0])?;
-    let lapsed = place(sql::SYNC_LAPSED_CHUNK, &[sync.id.0, step.now.0])?;
-    if let Some((_, hash)) = waiting.into_iter().chain(lapsed).min() {
-        let chunk = row::find_chunk(step, &sync.matrix_id, &hash)?;
-        return Ok(Ok(chunk.ok_or_else(|| Fault::broken("the index of waiting chunks and the chunks disagree"))?));
+    let find = |hash: &String| row::find_chunk(step, &sync.matrix_id, hash);
+    let (waiting, unread) = intact(|passed| place(sql::SYNC_WAITING_CHUNK, &[sync.id.0, passed]), find)?;
+    let (lapsed, _) = intact(|passed| place(sql::SYNC_LAPSED_CHUNK, &[sync.id.0, passed, step.now.0]), find)?;
+    if let Some(chunk) = waiting.into_iter().chain(lapsed).min_by_key(|chunk| chunk.ord) {
+        return Ok(Ok(chunk));
     }
     let mut deadline = step.conn.prepare_cached(sql::SYNC_NEXT_DEADLINE)?;
     let until = deadline.query_row([sync.id.0], |row| row.get(0).map(Time)).optional()?;
-    let reason = if until.is_some() { IdleReason::Held } else { IdleReason::Done };
+    let reason = if until.is_some() || unread > 0 { IdleReason::Held } else { IdleReason::Done };
     Ok(Err(Idle { reason, again_in_ms: until.map(|until| ms_until(until, step.now)) }))
 }
 

@@ -1,10 +1,12 @@
 //! What ends without a holder: leases that run out (L7), syncs that are cancelled (S6), what is no longer kept (I19).
 
-use super::{read, row};
+use super::{plan, read, row};
 use crate::fault::Done;
 use crate::inbox::Step;
+use crate::savepoint::{apart, readable};
 use crate::sql;
 use rusqlite::params;
+use tenure_core::Time;
 use tenure_core::bounds::RECEIPT_MS;
 use tenure_core::lease::live;
 use tenure_core::sync::rules::{self, End, RETENTION_MS};
@@ -84,24 +86,68 @@ fn part(step: &Step<'_>, mut chunk: Chunk) -> Done<()> {
     row::save_chunk(step, &chunk, token)
 }
 
-/// Writes down leases that ran out, at most `leases_max`, once for each token; they stay in place.
+/// Writes down leases that ran out, at most `leases_max`, once for each token; they stay in place. Rows that cannot be
+/// read are set aside and stop none of the others.
 pub(super) fn recover(step: &Step<'_>, leases_max: u32) -> Done<SyncsRecovered> {
     let mut recovered = SyncsRecovered::default();
-    let mut untold = step.conn.prepare_cached(sql::SYNC_UNTOLD_JOBS)?;
-    let ids = untold.query_map((step.now.0, leases_max), |row| row.get(0).map(SyncId))?;
-    for id in ids.collect::<rusqlite::Result<Vec<_>>>()? {
-        let Some(mut sync) = row::find_sync(step, id)? else { continue };
-        recovered.leases += 1;
-        recovered.failed += u32::from(tell_sync(step, &mut sync)?);
-    }
-    let mut untold = step.conn.prepare_cached(sql::SYNC_UNTOLD_CHUNKS)?;
-    let keys = untold.query_map((step.now.0, leases_max - recovered.leases), |row| Ok((row.get(0)?, row.get(1)?)))?;
-    for (matrix_id, hash) in keys.collect::<rusqlite::Result<Vec<(String, String)>>>()? {
-        let Some(mut chunk) = row::find_chunk(step, &matrix_id, &hash)? else { continue };
-        recovered.leases += 1;
-        recovered.failed += u32::from(tell_chunk(step, &mut chunk)?);
-    }
+    let jobs = |most: u32| {
+        let mut untold = step.conn.prepare_cached(sql::SYNC_UNTOLD_JOBS)?;
+        let ids = untold.query_map((step.now.0, most), |row| row.get(0).map(SyncId))?;
+        Ok(ids.collect::<rusqlite::Result<Vec<_>>>()?)
+    };
+    let tell = |id: &SyncId| match row::find_sync(step, *id)? {
+        Some(mut sync) => tell_sync(step, &mut sync),
+        None => Ok(false),
+    };
+    let aside = |id: &SyncId| Ok(step.conn.prepare_cached(sql::SYNC_JOB_ASIDE)?.execute([id.0])?);
+    sweep(step, &mut recovered, leases_max, jobs, tell, aside)?;
+
+    let chunks = |most: u32| {
+        let mut untold = step.conn.prepare_cached(sql::SYNC_UNTOLD_CHUNKS)?;
+        let keys = untold.query_map((step.now.0, most), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(keys.collect::<rusqlite::Result<Vec<(String, String)>>>()?)
+    };
+    let tell = |(matrix_id, hash): &(String, String)| match row::find_chunk(step, matrix_id, hash)? {
+        Some(mut chunk) => tell_chunk(step, &mut chunk),
+        None => Ok(false),
+    };
+    let aside =
+        |key: &(String, String)| Ok(step.conn.prepare_cached(sql::SYNC_CHUNK_ASIDE)?.execute((&key.0, &key.1))?);
+    sweep(step, &mut recovered, leases_max, chunks, tell, aside)?;
     Ok(recovered)
+}
+
+/// Tells what `untold` finds, until `leases_max` are recovered or no more are found; each row by itself.
+fn sweep<K: std::fmt::Debug>(
+    step: &Step<'_>,
+    recovered: &mut SyncsRecovered,
+    leases_max: u32,
+    untold: impl Fn(u32) -> Done<Vec<K>>,
+    tell: impl Fn(&K) -> Done<bool>,
+    aside: impl Fn(&K) -> Done<usize>,
+) -> Done<()> {
+    while recovered.leases < leases_max {
+        let keys = untold(leases_max - recovered.leases)?;
+        if keys.is_empty() {
+            break;
+        }
+        for key in keys {
+            match apart(step.conn, || readable(tell(&key)))? {
+                Ok(ended) => {
+                    recovered.leases += 1;
+                    recovered.failed += u32::from(ended);
+                }
+                Err(fault) => {
+                    tracing::error!(?key, fault, "a lease that ran out could not be told and is set aside");
+                    // Met again and again, it would keep the others from being found.
+                    if apart(step.conn, || readable(aside(&key)))?.is_err() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Notices that the lease of a sync ran out; whether that ended it.
@@ -111,7 +157,9 @@ pub(super) fn tell_sync(step: &Step<'_>, sync: &mut Sync) -> Done<bool> {
         return Ok(false);
     };
     lock.told = true;
-    sync.crashes += 1;
+    let mut last_done = step.conn.prepare_cached(sql::SYNC_LAST_DONE)?;
+    let last_done_at = last_done.query_row([sync.id.0], |row| row.get::<_, Option<i64>>(0))?.map(Time);
+    sync.crashes = rules::sync_crashes(sync.crashes, lock.until, last_done_at);
     let (unit, owner) = (Unit::sync(sync.id), lock.owner.clone());
     let event = |what| SyncEvent::new(step.now, &unit, what).by(&owner, token);
     row::write(step, &SyncEvent { attempt: Some(sync.crashes), ..event(What::Expired) })?;
@@ -154,7 +202,7 @@ pub(super) fn prune(step: &Step<'_>, max: u32) -> Done<SyncsPruned> {
     let receipts = step.conn.prepare_cached(sql::SYNC_PRUNE_RECEIPTS)?.execute((before(RECEIPT_MS), max))?;
     let mut past = step.conn.prepare_cached(sql::SYNC_PAST)?;
     let ids = past.query_map((before(RETENTION_MS), max), |row| row.get::<_, i64>(0))?;
-    let (mut syncs, mut chunks, mut events) = (0, 0, 0);
+    let (mut syncs, mut chunks, mut events) = (0, plan::clear_drafts(step, max as usize)?, 0);
     for id in ids.collect::<rusqlite::Result<Vec<_>>>()? {
         let most = max as usize;
         chunks += step.conn.prepare_cached(sql::SYNC_FORGET_CHUNKS)?.execute((id, most - chunks))?;

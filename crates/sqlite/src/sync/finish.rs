@@ -76,7 +76,7 @@ fn finish_chunk(step: &Step<'_>, mut chunk: Chunk, ending: &Ending) -> Done<Stat
         chunk.last_synced_at = Some(step.now);
         chunk.row_count = *row_count;
         chunk.cursor = cursor.clone().or(chunk.cursor.take());
-        step.conn.prepare_cached(sql::SYNC_PROGRESSED)?.execute([chunk.sync.0])?;
+        step.conn.prepare_cached(sql::SYNC_PROGRESSED)?.execute((chunk.sync.0, step.now.0))?;
     }
     row::save_chunk(step, &chunk, Some(ending.token))?;
     Ok(settled.state)
@@ -107,7 +107,7 @@ fn finish_sync(step: &Step<'_>, mut sync: Sync, ending: &Ending) -> Done<Result<
     Ok(Ok(state))
 }
 
-/// Judges a write by everything that is known, and counts a refusal into its unit's one event for that reason (L8).
+/// Judges a write by everything that is known, and counts a refusal into the one event of its token and reason (L8).
 pub(super) fn judge(step: &Step<'_>, unit: &Unit, presented: Presented<'_>) -> Done<(Judgement, Option<Found>)> {
     let Some(sync) = row::find_sync(step, unit.sync)? else {
         return Ok((Judgement::Lost(LostReason::Unknown), None));

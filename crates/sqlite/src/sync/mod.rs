@@ -1,4 +1,5 @@
-//! Syncs, one file for each kind of verb. Each verb is one step inside a transaction that was begun before: rows are read,
+//! Syncs, one file for each kind of verb. Each verb is one step inside a transaction that was begun before, only a large plan
+//! is several (see `plan.rs`): rows are read,
 //! [`tenure_core::sync`] decides, and what it decided is written under the guard of matrix, hash and token.
 
 mod claim;
@@ -10,7 +11,7 @@ mod read;
 mod row;
 
 use crate::SqliteStore;
-use crate::inbox::Lane;
+use crate::inbox::{Lane, Step};
 use async_trait::async_trait;
 use tenure_core::Time;
 use tenure_core::queue::Page;
@@ -23,7 +24,9 @@ use tenure_store::{Fenced, OrRefused, Result, SyncStore};
 #[async_trait]
 impl SyncStore for SqliteStore {
     async fn plan_sync(&self, plan: Plan) -> Result<OrRefused<Planned>> {
-        self.write(plan.chunks.len(), move |step| plan::plan(step, &plan)).await
+        let weight = plan.chunks.len().min(plan::PART);
+        let work = move |step: &Step<'_>, stage: &plan::Stage| plan::plan(step, &plan, stage);
+        self.writes.ask_in_parts(weight, plan::Stage::Begin, plan::Stage::undo, work).await
     }
 
     async fn add_chunks(&self, sync: SyncId, chunks: Vec<NewChunk>) -> Result<OrRefused<Planned>> {

@@ -53,12 +53,14 @@ impl Syncs {
 
     /// Notices that the lease of a sync ran out; whether that ended it.
     pub(super) fn tell_sync(&mut self, id: SyncId, now: Time) -> bool {
-        let sync = self.syncs.get_mut(&id).expect("an open sync is on record");
-        let Some(lock) = sync.standing.lock.as_mut().filter(|lock| !lock.told && !live(lock.until, now)) else {
+        if self.syncs[&id].standing.lapsed(now).is_none_or(|lock| lock.told) {
             return false;
-        };
+        }
+        let last_done_at = self.progress(id, now).last_done_at;
+        let sync = self.syncs.get_mut(&id).expect("an open sync is on record");
+        let Some(lock) = &mut sync.standing.lock else { return false };
         lock.told = true;
-        sync.crashes += 1;
+        sync.crashes = rules::sync_crashes(sync.crashes, lock.until, last_done_at);
         let unit = Unit::sync(id);
         let event = |what| SyncEvent::new(now, &unit, what).by(&lock.owner, sync.standing.token);
         let expired = SyncEvent { attempt: Some(sync.crashes), ..event(What::Expired) };

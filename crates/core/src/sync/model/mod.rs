@@ -316,7 +316,7 @@ impl Syncs {
         }
     }
 
-    /// Judges a write, and counts a refusal into the unit's one event for that reason (L8).
+    /// Judges a write, and counts a refusal into the one event of its token and reason (L8).
     fn judge(&mut self, unit: &Unit, presented: Presented<'_>, now: Time) -> Judgement {
         let Some(sync) = self.syncs.get(&unit.sync) else { return Judgement::Lost(LostReason::Unknown) };
         let receipt = self.receipts.get(&(unit.clone(), presented.token));
@@ -349,7 +349,8 @@ impl Syncs {
     fn count(&mut self, refused: SyncEvent) {
         let events = self.events.entry(refused.sync).or_default();
         let same = |event: &&mut SyncEvent| {
-            event.what == What::Refused && event.lost == refused.lost && event.chunk_hash == refused.chunk_hash
+            (event.what, event.lost, event.token) == (refused.what, refused.lost, refused.token)
+                && event.chunk_hash == refused.chunk_hash
         };
         match events.iter_mut().find(same) {
             Some(event) => *event = SyncEvent { count: event.count + 1, ..refused },

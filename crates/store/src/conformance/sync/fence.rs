@@ -162,6 +162,29 @@ pub async fn l8_refusals_are_counted_into_one_event<H: SyncHarness>() {
     assert_eq!((events[0].at, events[0].owner.as_deref()), (world.now, Some("v")));
 }
 
+pub async fn l8_another_tokens_refusal_is_another_event<H: SyncHarness>() {
+    let mut world = World::<H>::open().await;
+    let sync = world.plan("m", &["a"]).await;
+    let mut stale = Vec::new();
+    for _ in 0..2 {
+        stale.push((world.take_sync("w").await, world.take(sync, "w").await));
+        world.pass_ms(300_000).await;
+    }
+    world.take_sync("w").await;
+    world.take(sync, "w").await;
+    for (of_sync, of_chunk) in &stale {
+        for grip in [of_sync, of_chunk] {
+            assert_eq!(world.beat(grip).await, Err(LostReason::Superseded));
+            assert_eq!(world.finish(grip, Act::done()).await, lost(LostReason::Superseded));
+        }
+    }
+    let events = world.events(sync).await;
+    let refused = events.iter().filter(|event| event.what == What::Refused);
+    let told: Vec<_> = refused.map(|event| (event.token, event.count)).collect();
+    let tokens = stale.iter().flat_map(|(of_sync, of_chunk)| [of_sync.token, of_chunk.token]);
+    assert_eq!(told, tokens.map(|token| (Some(token), 2)).collect::<Vec<_>>());
+}
+
 pub async fn l3_a_heartbeat_renews_from_now<H: SyncHarness>() {
     let mut world = World::<H>::open().await;
     let sync = world.plan("m", &["a"]).await;

@@ -107,6 +107,7 @@ macro_rules! sync_conformance {
                 l12_a_receipt_outlives_the_next_pass,
                 l12_after_the_hour_it_is_unknown,
                 l8_refusals_are_counted_into_one_event,
+                l8_another_tokens_refusal_is_another_event,
                 l3_a_heartbeat_renews_from_now,
                 s6_failing_a_sync_ends_its_chunk_leases,
                 s6_cancel_is_immediate_and_told_to_every_holder,
@@ -139,6 +140,7 @@ macro_rules! sync_conformance {
                 l6_a_sync_heals_itself_for_ever,
                 l6_a_sync_with_a_crash_limit_ends,
                 l6_progress_resets_the_crashes_of_a_sync,
+                l6_an_expiry_before_a_chunk_was_done_never_counts_after_it,
                 i19_an_old_sync_is_removed_with_its_stale_chunks,
                 i19_the_last_sync_of_a_matrix_is_kept,
             }

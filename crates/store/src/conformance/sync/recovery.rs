@@ -159,6 +159,31 @@ pub async fn l6_progress_resets_the_crashes_of_a_sync<H: SyncHarness>() {
     }
 }
 
+pub async fn l6_an_expiry_before_a_chunk_was_done_never_counts_after_it<H: SyncHarness>() {
+    let mut world = World::<H>::open().await;
+    let sync = world.send(plan("m", &["a", "b"]).crashes_max(1)).await.unwrap().id;
+    for swept in [true, false] {
+        world.take_sync("w").await;
+        world.pass_ms(300_000).await;
+        let grip = world.take(sync, "w").await;
+        assert_eq!(world.finish(&grip, rows(1)).await, now(State::Completed));
+        world.pass_ms(1).await;
+        // Noticed by the sweep the first time, by the next claim the second.
+        if swept {
+            assert_eq!(world.recover(10).await, SyncsRecovered { leases: 1, failed: 0 });
+            assert_eq!(world.sync(sync).await.crashes, 0);
+        }
+    }
+    world.take_sync("w").await;
+    assert_eq!(world.sync(sync).await.crashes, 0);
+    let told = world.events(sync).await.iter().map(|event| (event.what, event.attempt)).collect::<Vec<_>>();
+    assert_eq!(told, [(What::Expired, Some(0)); 2]);
+    // What runs out after the last chunk was done counts.
+    world.pass_ms(300_000).await;
+    assert_eq!(world.recover(10).await, SyncsRecovered { leases: 1, failed: 1 });
+    assert_eq!(world.sync(sync).await.standing.reason, Some(Reason::CrashLimit));
+}
+
 pub async fn i19_an_old_sync_is_removed_with_its_stale_chunks<H: SyncHarness>() {
     let mut world = World::<H>::open().await;
     let first = world.plan("m", &["stale", "kept"]).await;
