@@ -23,7 +23,9 @@ create function tenure.clock() returns timestamptz language sql stable as 'selec
 
 create table tenure.epoch (
     only_row boolean primary key default true check (only_row),
-    epoch integer not null check (epoch between 0 and 8191),
+    -- How often the counter of tokens was moved ahead, and to where the last time.
+    epoch integer not null,
+    base bigint not null,
     system_identifier bigint not null,
     timeline text not null,
     -- A dump put back into the same server keeps both of the above, but not the identity of the tables.
@@ -34,7 +36,8 @@ create table tenure.epoch (
 
 -- The counters are never cached: a number drawn by one session ahead of time could be overtaken.
 create sequence tenure.job_id as bigint;
-create sequence tenure.grant_counter as bigint maxvalue 1099511627775;
+-- Tokens stay below 2^53, so that they survive as JSON numbers.
+create sequence tenure.grant_counter as bigint maxvalue 9007199254740991;
 
 -- The whole engine's limit (Q8).
 create table tenure.engine (

@@ -1,6 +1,6 @@
 -- Acquires offsets (D1), each domain answered on its own.
 -- Parameters  one array element for each acquire, no name twice.
--- Order       epoch, domains that are missing, the rows by name, and only then the clock and the token (L2, L5, L10).
+-- Order       domains that are missing, the rows by name, and only then the clock and the token (L2, L5, L10).
 -- Quick way   nothing in flight, nothing waiting, beyond everything that ended: one update of all such rows.
 create or replace function tenure.domain_acquire(
     names text[], offsets bigint[], holders text[], lease_mss bigint[]
@@ -15,10 +15,10 @@ declare
     quick_tokens bigint[];
 begin
     perform tenure.durably();
-    base := tenure.domain_base();
     perform tenure.domain_make(names);
     names := tenure.domain_lock(names);
     now := tenure.clock();
+    base := tenure.token_base();
     with free as materialized (
         -- Each by its name: a join, where nothing is known of the table yet, would walk through all domains.
         select i.*, f.id

@@ -1,6 +1,6 @@
 -- One verb on one domain, as its document words it (D1), with holder, expiry and skip (D3, D4, D7). The quick ways of
 -- `domain_acquire` and its neighbours answer most calls; what they leave comes here.
--- Parameters  `verb`: acquire, succeed, fail, heartbeat or skip. `base` is the first token of the epoch. The caller
+-- Parameters  `verb`: acquire, succeed, fail, heartbeat or skip. `base` is that of the epoch (L2). The caller
 --             holds the row of the domain and read `now` after it had it (L5).
 -- Guard       succeed, fail, heartbeat: the token of the lease, and a lease that has not run out.
 -- Reply       `word`, in the document's words or as the code of the refusal; `fact`: the hint, the expired offset, the
@@ -164,20 +164,6 @@ begin
                    from unnest(names) with ordinality as n(name, ord) order by n.ord);
 end $$;
 
--- The first token of the epoch (L2), if the server is the one that drew the last ones.
-create or replace function tenure.domain_base() returns bigint language plpgsql as $$
-declare
-    epoch_now bigint;
-begin
-    select e.epoch into epoch_now from tenure.epoch e
-     where e.timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8)
-       and e.server_started_at = pg_postmaster_start_time();
-    if not found then
-        raise exception 'tenure: the server was restarted or replaced' using errcode = 'TE001';
-    end if;
-    return (epoch_now << 40) + 1;
-end $$;
-
 -- One verb on many domains, one by one in the order of the call; a name may come more than once. For verbs without a
 -- quick way, and for what a call asks of a domain after its first.
 -- Parameters  of `acquire` offsets, holders and spans; of `fail` tokens; of `skip` offsets. The others are null.
@@ -191,14 +177,14 @@ declare
     now timestamptz;
 begin
     perform tenure.durably();
-    if verb = 'acquire' then
-        base := tenure.domain_base();
-    end if;
     if verb in ('acquire', 'skip') then
         perform tenure.domain_make(names);
     end if;
     names := tenure.domain_lock(names);
     now := tenure.clock();
+    if verb = 'acquire' then
+        base := tenure.token_base();
+    end if;
     return query
         select i.ord, o.word, o.told, o.fact, o.until
           from unnest(names, offsets, tokens, holders, lease_mss) with ordinality

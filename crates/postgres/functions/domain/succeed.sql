@@ -21,11 +21,11 @@ declare
     one record;
 begin
     perform tenure.durably();
-    if advances then
-        base := tenure.domain_base();
-    end if;
     names := tenure.domain_lock(names);
     now := tenure.clock();
+    if advances then
+        base := tenure.token_base();
+    end if;
     with held as materialized (
         -- Each by its name: a join, where nothing is known of the table yet, would walk through all domains.
         select i.ord, i.holder, i.lease_ms, d.id, d.current_offset as done, d.ended_from, d.ended_to,

@@ -12,19 +12,12 @@ create or replace function tenure.claim_units(
 ) language plpgsql set enable_seqscan = off set jit = off as $$
 #variable_conflict use_column
 declare
-    epoch_now bigint;
     now timestamptz;
     ids bigint[] := '{}';
     found_ids bigint[];
     s text;
 begin
     perform tenure.durably();
-    select e.epoch into epoch_now from tenure.epoch e
-     where e.timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8)
-       and e.server_started_at = pg_postmaster_start_time();
-    if not found then
-        raise exception 'tenure: the server was restarted or replaced' using errcode = 'TE001';
-    end if;
     if exists (select from unnest(of_stages) as n(name)
                 where not exists (select from tenure.pipeline_stage p where p.pipeline = of_pipeline and p.stage = n.name))
     then
@@ -46,8 +39,7 @@ begin
     now := tenure.clock();
     return query
         with drawn as (
-            select t.id, (epoch_now << 40) | nextval('tenure.grant_counter') as token
-              from (select o.id from unnest(ids) with ordinality as o(id, ord) order by o.ord) t
+            select t.id, t.token from unnest(ids, tenure.draw_tokens(cardinality(ids))) as t(id, token)
         ), granted as (
             update tenure.unit x
                set status = 'RUNNING', open = false, token = d.token, attempt = x.attempt + 1, owner = by_owner,

@@ -164,7 +164,7 @@ end $$;
 --             oldest that the caller knows of this worker's sightings in these queues; null is that it does not.
 -- Reply       the jobs in the order of Q2; or one row without id that says why there are none. The first row has
 --             `seen`, for each queue when the worker is stored as seen, if that was looked at.
--- Order       epoch, limits, expired leases, the jobs with their tenants and lanes, and only then the clock and the
+-- Order       limits, expired leases, the jobs with their tenants and lanes, and only then the clock and the
 --             token: a number or an instant from before a lock could be overtaken (L2, L5, L10).
 create or replace function tenure.claim(
     queues text[], kinds text[], owner text, jobs_max integer, lease_ms bigint, shared boolean, started integer,
@@ -180,7 +180,6 @@ create or replace function tenure.claim(
 as $$
 #variable_conflict use_column
 declare
-    epoch_now bigint;
     now timestamptz;
     expires_at timestamptz;
     engine_max integer;
@@ -208,13 +207,6 @@ declare
     n integer;
 begin
     perform tenure.durably();
-    select e.epoch into epoch_now from tenure.epoch e
-     where e.timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8)
-       and e.server_started_at = pg_postmaster_start_time();
-    if not found then
-        raise exception 'tenure: the server was restarted or replaced' using errcode = 'TE001';
-    end if;
-
     -- Limits are locked first and in one order, in statements of their own (Q8, L10). Nothing is locked without one.
     perform from tenure.engine e where e.max_running is not null for update;
     engine_max := (select e.max_running from tenure.engine e);
@@ -327,7 +319,7 @@ begin
     if cardinality(queues) = 1 then
         of_queues := array_fill(queues[1], array[n]);
         if shared then
-            tokens := array_fill((epoch_now << 40) | nextval('tenure.grant_counter'), array[n]);
+            tokens := array_fill((tenure.draw_tokens(1))[1], array[n]);
         end if;
     else
         of_queues := array(select j.queue from unnest(taken) with ordinality as t(id, ord)
@@ -336,7 +328,7 @@ begin
             -- A grant covers one queue; tokens are drawn in the order in which the queues first appear.
             for i in 1 .. n loop
                 if not drawn ? of_queues[i] then
-                    drawn := drawn || jsonb_build_object(of_queues[i], (epoch_now << 40) | nextval('tenure.grant_counter'));
+                    drawn := drawn || jsonb_build_object(of_queues[i], (tenure.draw_tokens(1))[1]);
                 end if;
                 tokens := tokens || (drawn ->> of_queues[i])::bigint;
             end loop;
@@ -350,7 +342,7 @@ begin
                (select expires_at as at) deadline
          group by g.token, g.queue, deadline.at;
     else
-        tokens := array(select (epoch_now << 40) | nextval('tenure.grant_counter') from generate_series(1, n));
+        tokens := tenure.draw_tokens(n);
         insert into tenure.lease (token, owner, queue, units, started, left_count, lease_ms, granted_at, expires_at,
                                   ends_at)
         select g.token, claim.owner, g.queue, array[g.id], 1, 1, claim.lease_ms, now,

@@ -1,6 +1,34 @@
--- The epoch of tokens (L2): raised whenever the server is not the one that drew the last token.
--- Reply  the epoch that is now in force.
--- Called when the store opens and when a claim finds that the server was restarted or replaced.
+-- Tokens (L2): one counter for all units of the store, and the epoch, which counts how often it was moved ahead.
+--
+-- The counter is moved whenever the server is not the one that drew the last token. One more than the backup says is not
+-- new: the same backup may have been restored before, or another standby promoted. Moved to where the clock says, it
+-- leaves behind whatever any other history of this store can have drawn.
+
+-- Moves the counter to max(last + 1, milliseconds since 2026 x 2^12) and counts it.
+-- Guard  refuses (TE005) to go beyond 2^53: a clock set far ahead would spend all tokens that are left.
+-- Reply  the epoch and its base: tokens of jobs, units and chunks are larger, those of domains at least as large.
+-- Locks  the row of `epoch`.
+create or replace function tenure.raise_epoch(out epoch integer, out base bigint) language plpgsql as $$
+#variable_conflict use_column
+declare
+    by_clock bigint := (tenure.micros(tenure.clock()) / 1000 - 1767225600000) * 4096;
+begin
+    perform from tenure.epoch e for update;
+    base := nextval('tenure.grant_counter');
+    if by_clock > base then
+        -- Raised by hand, others draw at this very moment: a million is more than they take between these two lines.
+        base := greatest(by_clock, base + 1048576);
+        if base >= 9007199254740992 then
+            raise exception 'no tokens are left where the server''s clock is, %: set it right', tenure.clock()
+                  using errcode = 'TE005';
+        end if;
+        perform setval('tenure.grant_counter', base);
+    end if;
+    update tenure.epoch e set epoch = e.epoch + 1, base = raise_epoch.base returning e.epoch into epoch;
+end $$;
+
+-- Raises the epoch if the server is not the one that drew the last token.
+-- Called when the store opens and when somebody who draws finds that the server was restarted or replaced.
 create or replace function tenure.check_epoch() returns integer language plpgsql as $$
 declare
     known tenure.epoch;
@@ -8,20 +36,43 @@ declare
     here_timeline text := left(pg_walfile_name(pg_current_wal_lsn()), 8);
     here_relation oid := 'tenure.lease'::regclass::oid;
 begin
-    insert into tenure.epoch values (true, 0, here_system, here_timeline, here_relation, pg_postmaster_start_time())
+    insert into tenure.epoch values (true, 0, 0, here_system, here_timeline, here_relation, pg_postmaster_start_time())
         on conflict do nothing;
     select * into known from tenure.epoch for update;
     if (known.system_identifier, known.timeline, known.relation) is distinct from
        (here_system, here_timeline, here_relation) then
-        known.epoch := known.epoch + 1;
+        known.epoch := (select r.epoch from tenure.raise_epoch() r);
     end if;
     update tenure.epoch
-       set epoch = known.epoch, system_identifier = here_system, timeline = here_timeline, relation = here_relation,
+       set system_identifier = here_system, timeline = here_timeline, relation = here_relation,
            server_started_at = pg_postmaster_start_time();
     return known.epoch;
 end $$;
 
--- Raises the epoch by hand. No row if it was the last.
+-- Raises the epoch by hand.
 create or replace function tenure.new_epoch() returns integer language sql as $$
-    update tenure.epoch set epoch = epoch + 1 where epoch < 8191 returning epoch;
+    select r.epoch from tenure.raise_epoch() r;
 $$;
+
+-- The base of the epoch, at this very moment. Raises TE001 where the server may not be the one that drew the last token:
+-- the caller has the epoch checked, and asks again.
+create or replace function tenure.token_base() returns bigint language plpgsql as $$
+declare
+    base bigint;
+begin
+    select e.base into base from tenure.epoch e
+     where e.timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8)
+       and e.server_started_at = pg_postmaster_start_time()
+       and e.relation = 'tenure.lease'::regclass::oid;
+    if not found then
+        raise exception 'tenure: the server was restarted or replaced' using errcode = 'TE001';
+    end if;
+    return base;
+end $$;
+
+-- Draws `n` tokens, which grow. For whoever has locked the rows of the units: a number drawn before could be overtaken.
+create or replace function tenure.draw_tokens(n integer) returns bigint[] language plpgsql as $$
+begin
+    perform tenure.token_base();
+    return array(select nextval('tenure.grant_counter') from generate_series(1, n));
+end $$;

@@ -58,7 +58,7 @@ begin
             end if;
             perform tenure.sync_remember(the.id, '', the.token, the.locked_by, null, null, false, now);
         end if;
-        drawn := tenure.sync_token();
+        drawn := (tenure.draw_tokens(1))[1];
         return query
             update tenure.sync_job j
                set token = drawn, claimed_at = now, locked_by = of_owner, locked_until = tenure.later(now, of_lease_ms),
@@ -183,7 +183,7 @@ begin
             end if;
             perform tenure.sync_remember(of_sync, c.chunk_hash, c.token, c.locked_by, null, null, false, now);
         end if;
-        drawn := tenure.sync_token();
+        drawn := (tenure.draw_tokens(1))[1];
         lease_expires_at := tenure.later(now, of_lease_ms);
         update tenure.sync_chunk k
            set token = drawn, claimed_at = claim_chunk.now, locked_by = of_owner,

@@ -9,21 +9,6 @@ create or replace function tenure.sync_state(
                 else 'AVAILABLE' end
 $$;
 
--- A new token (L2), drawn after the unit's row was locked. Raises TE001 where the server may not be the one that drew the
--- last: the caller has the epoch checked, and asks again.
-create or replace function tenure.sync_token() returns bigint language plpgsql as $$
-declare
-    epoch_now bigint;
-begin
-    select e.epoch into epoch_now from tenure.epoch e
-     where e.timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8)
-       and e.server_started_at = pg_postmaster_start_time();
-    if not found then
-        raise exception 'tenure: the server was restarted or replaced' using errcode = 'TE001';
-    end if;
-    return (epoch_now << 40) | nextval('tenure.grant_counter');
-end $$;
-
 -- Milliseconds from `then` to `now`, whole, never below zero.
 create or replace function tenure.sync_gap_ms(since timestamptz, now timestamptz) returns bigint
 language sql immutable parallel safe as $$
