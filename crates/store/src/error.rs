@@ -91,10 +91,10 @@ impl StoreError {
         StoreError::Broken { message: message.to_string() }
     }
 
-    /// No epoch is left to raise to.
+    /// The epoch cannot be raised (L2).
     #[must_use]
-    pub fn epochs_spent() -> StoreError {
-        StoreError::broken("all epochs are used up: move the work to a new store")
+    pub fn tokens_spent() -> StoreError {
+        StoreError::broken("the epoch was not raised: no tokens are left where the store's clock is; set it right")
     }
 
     /// The stable word for this error on every surface.

@@ -16,5 +16,6 @@ mod schema;
 mod support;
 mod sync;
 mod timeouts;
+mod tokens;
 mod unknown;
 mod workers;

@@ -7,6 +7,7 @@ use super::{ends, row};
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
+use crate::tokens;
 use rusqlite::{OptionalExtension, Params};
 use std::cmp::Reverse;
 use tenure_core::sync::rules::End;
@@ -126,9 +127,7 @@ fn next(step: &Step<'_>, sync: &Sync) -> Done<Result<Chunk, Idle>> {
 }
 
 fn draw(step: &Step<'_>) -> Done<Token> {
-    let mut draw = step.conn.prepare_cached(sql::DRAW_GRANTS)?;
-    let (epoch, counter) = draw.query_row([1], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(Token::new(epoch, counter))
+    tokens::draw(step, 1)?.next().ok_or_else(|| Fault::broken("no token was drawn"))
 }
 
 /// Milliseconds until `at`, rounded up: asking a moment too early would find nothing.

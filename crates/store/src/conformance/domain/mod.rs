@@ -21,7 +21,7 @@ use super::Harness;
 use crate::DomainStore;
 use async_trait::async_trait;
 use std::sync::Arc;
-use tenure_core::Time;
+use tenure_core::{Epoch, Time};
 
 pub use crowd::{Crowd, crowd, crowds};
 pub use linear::{Call, Did, Done, explain};
@@ -43,10 +43,10 @@ pub trait DomainHarness: Sized + Send + Sync + 'static {
     async fn another_domain_store(&self) -> Arc<dyn DomainStore>;
 
     /// The epoch of tokens.
-    async fn epoch(&self) -> u16;
+    async fn epoch(&self) -> Epoch;
 
     /// Raises the epoch of tokens (L2); the one in force now.
-    async fn raise_epoch(&self) -> u16;
+    async fn raise_epoch(&self) -> Epoch;
 }
 
 #[async_trait]
@@ -67,11 +67,11 @@ impl<H: Harness> DomainHarness for H {
         self.another().await
     }
 
-    async fn epoch(&self) -> u16 {
+    async fn epoch(&self) -> Epoch {
         self.store().epoch().await.expect("the epoch")
     }
 
-    async fn raise_epoch(&self) -> u16 {
+    async fn raise_epoch(&self) -> Epoch {
         self.store().new_epoch().await.expect("a new epoch")
     }
 }
