@@ -55,6 +55,22 @@ pub enum StoreError {
         /// The version needed.
         known: i64,
     },
+    /// The schema is the same, but its functions are those of another Tenure. Installed only on request.
+    #[error("the store has the functions of Tenure {found}, not those of this Tenure {known}: run `tenure migrate`")]
+    FunctionsDiffer {
+        /// Which release installed them, and their digest.
+        found: String,
+        /// This release, and the digest of its own.
+        known: String,
+    },
+    /// The schema is the same, but a newer Tenure has changed its functions.
+    #[error("the store has the functions of Tenure {found}, newer than this Tenure {known}: use a newer Tenure")]
+    FunctionsNewer {
+        /// Which release installed them, and their digest.
+        found: String,
+        /// This release, and the digest of its own.
+        known: String,
+    },
     /// The address is not one of a store, or its options make no sense.
     #[error("the store address is wrong: {message}")]
     Address {
@@ -104,8 +120,8 @@ impl StoreError {
             StoreError::Unavailable { outcome: Outcome::NotDone, .. } => "unavailable",
             StoreError::Unavailable { outcome: Outcome::Unknown, .. } => "unknown_outcome",
             StoreError::Full { .. } => "store_full",
-            StoreError::SchemaNewer { .. } => "schema_newer",
-            StoreError::SchemaOlder { .. } => "schema_older",
+            StoreError::SchemaNewer { .. } | StoreError::FunctionsNewer { .. } => "schema_newer",
+            StoreError::SchemaOlder { .. } | StoreError::FunctionsDiffer { .. } => "schema_older",
             StoreError::Address { .. } => "store_address",
             StoreError::Denied { .. } => "store_denied",
             StoreError::Broken { .. } => "store_broken",
