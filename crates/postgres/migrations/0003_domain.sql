@@ -7,7 +7,7 @@
 -- domain_failed   other ranges of offsets that failed for good or were skipped.
 -- domain_waiting  the backlogs, in the order of arrival.
 -- domain_event    what went otherwise than well, the last hundred of each domain (L8).
--- domain_refusal  refused writes, counted by the code of the refusal.
+-- domain_refusal  refused writes, counted by token and by the code of the refusal (L8). What is no token at all is 0.
 
 create table tenure.domain (
     id bigint generated always as identity primary key,
@@ -89,11 +89,11 @@ create table tenure.domain_event (
 create table tenure.domain_refusal (
     domain bigint not null,
     at timestamptz not null,
-    token bigint,
+    token bigint not null,
     count bigint not null default 1,
-    code text not null,
+    code text collate "C" not null,
     verb text not null,
-    primary key (domain, code)
+    primary key (domain, code, token)
 ) with (fillfactor = 70);
 
 -- Domains in the words of their document (Q11). Idle ones have no current offset.

@@ -50,6 +50,7 @@ statements! {
     DOMAIN_LIST_EXPIRED = "domain/list_expired.sql",
     DOMAIN_MAKE = "domain/make.sql",
     DOMAIN_REFUSALS = "domain/refusals.sql",
+    DOMAIN_REFUSALS_TRIM = "domain/refusals_trim.sql",
     DOMAIN_REFUSED = "domain/refused.sql",
     DOMAIN_SAVE = "domain/save.sql",
     DOMAIN_SHOW = "domain/show.sql",

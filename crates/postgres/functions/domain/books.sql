@@ -126,6 +126,25 @@ begin
     end if;
 end $$;
 
+-- A write was refused (L8): counted by token and code. Beyond a hundred, those refused the longest ago give way.
+create or replace function tenure.domain_refuse(
+    d tenure.domain, of_code text, of_token bigint, of_verb text, now timestamptz
+) returns void language plpgsql as $$
+declare
+    times bigint;
+begin
+    insert into tenure.domain_refusal as r (domain, at, token, code, verb)
+    values (d.id, now, of_token, of_code, of_verb)
+    on conflict (domain, code, token) do update set at = excluded.at, verb = excluded.verb, count = r.count + 1
+    returning r.count into times;
+    if times = 1 then
+        delete from tenure.domain_refusal r
+         where r.domain = d.id
+           and (r.code, r.token) in (select k.code, k.token from tenure.domain_refusal k where k.domain = d.id
+                                      order by k.at desc, k.code desc, k.token desc offset 100);
+    end if;
+end $$;
+
 -- Nothing is in flight any more.
 create or replace function tenure.domain_clear(inout d tenure.domain) language plpgsql immutable as $$
 begin

@@ -30,10 +30,7 @@ begin
         end if;
         if word is not null then
             if d.id is not null then
-                insert into tenure.domain_refusal as r (domain, at, token, code, verb)
-                values (d.id, now, case when of_token > 0 then of_token end, word, domain_step.verb)
-                on conflict (domain, code) do update
-                   set at = excluded.at, token = excluded.token, verb = excluded.verb, count = r.count + 1;
+                perform tenure.domain_refuse(d, word, greatest(of_token, 0), domain_step.verb, now);
             end if;
             return;
         end if;

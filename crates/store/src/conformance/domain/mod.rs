@@ -117,6 +117,8 @@ macro_rules! domain_conformance {
                 d5_what_is_no_token_is_a_mismatch,
                 l2_tokens_grow_over_a_raised_epoch,
                 l8_refused_writes_are_counted_into_one_event,
+                l8_each_refused_token_has_an_event_of_its_own,
+                l8_refused_tokens_are_bounded,
                 d8_an_advance_is_a_succeed_and_an_acquire,
                 d8_an_advance_prefers_what_waits,
                 d8_a_refused_advance_acquires_nothing,
