@@ -61,7 +61,7 @@ revoke all on all routines in schema tenure from public;
 grant usage on schema tenure to tenure_runtime, tenure_enqueue, tenure_read;
 
 grant select, insert, update, delete on all tables in schema tenure to tenure_runtime;
-revoke insert, update, delete on tenure.migration from tenure_runtime;
+revoke insert, update, delete on tenure.migration, tenure.functions from tenure_runtime;
 grant usage, select on all sequences in schema tenure to tenure_runtime;
 -- A restored store moves its counter of tokens ahead.
 grant update on sequence tenure.grant_counter to tenure_runtime;

@@ -11,29 +11,60 @@
 use crate::time::Time;
 use std::fmt;
 
-/// A fencing number: `epoch × 2^40 + counter` (L2). It is not a secret; it is handed to user code so that *their*
-/// database can refuse an older writer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A fencing number: what the store's one counter said when the unit was claimed (L2). It is not a secret; it is handed
+/// to user code so that *their* database can refuse an older writer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token(pub i64);
 
-/// Bits of a token below its epoch: room for 10^12 grants between two restores.
-const COUNTER_BITS: u32 = 40;
-/// The last epoch whose tokens stay below 2^53, so that they survive as JSON numbers.
-pub const EPOCH_MAX: u16 = 8191;
-
 impl Token {
-    /// The token of the `counter`th grant since the store began, under `epoch`.
-    #[must_use]
-    pub fn new(epoch: u16, counter: u64) -> Token {
-        assert!(epoch <= EPOCH_MAX, "epoch {epoch} is beyond {EPOCH_MAX}");
-        assert!(counter < 1 << COUNTER_BITS, "the grant counter is spent: raise the epoch");
-        Token((i64::from(epoch) << COUNTER_BITS) | counter as i64)
+    /// The last there is: all stay below 2^53, so that they survive as JSON numbers.
+    pub const MAX: Token = Token((1 << 53) - 1);
+}
+
+/// How often the counter of a store was moved ahead, and to where the last time (L2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Epoch {
+    /// Counts the raises.
+    pub count: u32,
+    /// Tokens of jobs, units, syncs and chunks drawn since are larger; those of domains are at least as large.
+    pub base: Token,
+}
+
+/// The counter of a store's tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tokens {
+    /// The last one drawn; zero before the first.
+    pub last: Token,
+    /// The last raise.
+    pub epoch: Epoch,
+}
+
+/// 2026-01-01T00:00:00Z, in milliseconds since 1970: where the tokens of a clock begin.
+const CLOCK_FROM_MS: i64 = 1_767_225_600_000;
+/// Tokens a millisecond is worth. Nobody draws four million a second, so no history outruns the clock; and they last
+/// until 2095.
+const PER_MS: i64 = 1 << 12;
+
+impl Tokens {
+    /// The next token. Drawn after the unit is locked: one drawn before could be overtaken.
+    pub fn draw(&mut self) -> Token {
+        assert!(self.last < Token::MAX, "the tokens of this store are spent");
+        self.last.0 += 1;
+        self.last
     }
 
-    /// The epoch this token was drawn in.
-    #[must_use]
-    pub fn epoch(self) -> u16 {
-        (self.0 >> COUNTER_BITS) as u16
+    /// Moves the counter ahead, beyond whatever any other history of this store can have drawn: one more than the last is
+    /// not new where the same backup was restored before. `None`, and nothing changed, if no token would be left there:
+    /// the clock is far ahead.
+    pub fn raise(&mut self, now: Time) -> Option<Epoch> {
+        let by_clock = (now.0.div_euclid(1_000) - CLOCK_FROM_MS).saturating_mul(PER_MS);
+        let base = Token(by_clock.max(self.last.0 + 1));
+        if base >= Token::MAX {
+            return None;
+        }
+        self.last = base;
+        self.epoch = Epoch { count: self.epoch.count + 1, base };
+        Some(self.epoch)
     }
 }
 
@@ -145,17 +176,40 @@ mod tests {
         assert!(!live(Time(10), Time(10)));
     }
 
+    const NOON: Time = Time((CLOCK_FROM_MS + 43_200_000) * 1_000);
+
     #[test]
-    fn l2_a_later_epoch_outranks_every_counter_of_an_earlier_one() {
-        let last_of_first = Token::new(0, (1 << COUNTER_BITS) - 1);
-        let first_of_second = Token::new(1, 0);
-        assert!(first_of_second > last_of_first);
-        assert_eq!(first_of_second.epoch(), 1);
+    fn l2_two_restores_of_one_backup_draw_no_token_twice() {
+        let mut backup = Tokens::default();
+        backup.draw();
+        let drawn = |mut tokens: Tokens, from: Time| {
+            tokens.raise(from).unwrap();
+            (0..1_000).map(|_| tokens.draw()).collect::<Vec<_>>()
+        };
+        let (first, second) = (drawn(backup, NOON), drawn(backup, NOON.plus_ms(1)));
+        assert!(backup.last < first[0] && first[999] < second[0]);
     }
 
     #[test]
-    fn l2_the_largest_token_is_an_exact_json_number() {
-        assert!(Token::new(EPOCH_MAX, (1 << COUNTER_BITS) - 1).0 < 1 << 53);
+    fn l2_a_clock_that_was_set_back_never_moves_the_counter_back() {
+        let mut tokens = Tokens::default();
+        tokens.raise(NOON).unwrap();
+        let before = tokens.draw();
+        let raised = tokens.raise(Time(0)).unwrap();
+        assert_eq!((raised.count, raised.base), (2, Token(before.0 + 1)));
+        assert_eq!(tokens.draw(), Token(before.0 + 2));
+    }
+
+    #[test]
+    fn l2_a_clock_far_ahead_is_refused_before_it_spends_the_tokens() {
+        let mut tokens = Tokens::default();
+        tokens.draw();
+        let before = tokens;
+        for now in [Time((CLOCK_FROM_MS + (1 << 41)) * 1_000), Time(i64::MAX)] {
+            assert_eq!((tokens.raise(now), tokens), (None, before));
+        }
+        let last_ms = Time((CLOCK_FROM_MS + (1 << 41) - 1) * 1_000);
+        assert!(tokens.raise(last_ms).unwrap().base < Token::MAX && tokens.draw() <= Token::MAX);
     }
 
     #[test]

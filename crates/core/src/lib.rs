@@ -28,5 +28,5 @@ pub mod sync;
 pub mod time;
 
 pub use bounds::Invalid;
-pub use lease::{LostReason, Token};
+pub use lease::{Epoch, LostReason, Token, Tokens};
 pub use time::Time;

@@ -60,7 +60,7 @@ pub use tenure_core::queue::{
     Start, Status, Verb, What, Why, Worker as WorkerInfo,
 };
 pub use tenure_core::retry::Backoff;
-pub use tenure_core::{Invalid, LostReason, Time, Token, bounds};
+pub use tenure_core::{Epoch, Invalid, LostReason, Time, Token, bounds};
 pub use tenure_derive::Job;
 pub use tenure_store::{Clock, Finding, Level, Place, StoreError, TransactionError};
 pub use transaction::CallerTransaction;
@@ -120,14 +120,14 @@ impl Tenure {
         Ok(self.store.now().await?)
     }
 
-    /// The epoch of the tokens drawn from now on (L2).
-    pub async fn epoch(&self) -> Result<u16> {
+    /// How often the counter of tokens was moved ahead, and to where the last time (L2).
+    pub async fn epoch(&self) -> Result<Epoch> {
         Ok(self.store.epoch().await?)
     }
 
     /// Raises the epoch, so that every later token outranks every earlier one. For a store that was restored from a
     /// copy without noticing, such as an SQLite file put back from a backup.
-    pub async fn new_epoch(&self) -> Result<u16> {
+    pub async fn new_epoch(&self) -> Result<Epoch> {
         Ok(self.store.new_epoch().await?)
     }
 

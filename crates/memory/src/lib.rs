@@ -10,11 +10,11 @@ mod sync;
 
 use async_trait::async_trait;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tenure_core::Time;
 use tenure_core::queue::{
     Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
     Operation, Page, Pruned, QueueInfo, Queues, Recovered, Refusal, Situation, Start, Status, Worker,
 };
+use tenure_core::{Epoch, Time};
 use tenure_store::{Clock, Fenced, Finding, Level, Place, QueueStore, Result, Signals, StoreError, Upkeep};
 
 pub use domain::MemoryDomains;
@@ -183,13 +183,14 @@ impl Upkeep for MemoryStore {
         Ok(queues.prune(max as usize, now))
     }
 
-    async fn epoch(&self) -> Result<u16> {
+    async fn epoch(&self) -> Result<Epoch> {
         Ok(self.locked().0.epoch())
     }
 
-    async fn new_epoch(&self) -> Result<u16> {
-        let raised = self.locked().0.new_epoch().ok_or_else(StoreError::epochs_spent)?;
-        self.domains.set_epoch(raised);
+    async fn new_epoch(&self) -> Result<Epoch> {
+        let (mut queues, now) = self.locked();
+        let raised = queues.new_epoch(now).ok_or_else(StoreError::tokens_spent)?;
+        self.domains.set_base(raised.base);
         Ok(raised)
     }
 

@@ -9,7 +9,7 @@ use tenure_core::pipeline::{
     Pipelines, Recovered, Refusal, Run, RunAction, RunId, RunRefusal, RunStatus, StageInfo, StartRefusal, Taken, Unit,
 };
 use tenure_core::queue::Page;
-use tenure_store::{Fenced, PipelineStore, QueueStore, Result, Upkeep, WAKE_ORCHESTRATOR, wake_of_pipeline};
+use tenure_store::{Fenced, PipelineStore, QueueStore, Result, WAKE_ORCHESTRATOR, wake_of_pipeline};
 
 impl MemoryStore {
     /// The pipelines, and the instant at which they were locked (L5: read after the lock).
@@ -44,10 +44,9 @@ impl PipelineStore for MemoryStore {
     }
 
     async fn claim_units(&self, claim: Claim) -> Result<Option<Claims>> {
-        let epoch = self.epoch().await?;
+        let mut queues = self.locked().0;
         let (mut pipelines, now) = self.locked_pipelines();
-        pipelines.set_epoch(epoch);
-        Ok(pipelines.claim(&claim, now))
+        Ok(pipelines.claim(&claim, queues.tokens(), now))
     }
 
     async fn beat_units(&self, beats: Vec<Beat>) -> Result<Vec<Fenced<Beaten>>> {

@@ -33,15 +33,15 @@ impl SyncStore for MemoryStore {
     }
 
     async fn claim_sync(&self, claim: SyncClaim) -> Result<Option<ClaimedSync>> {
-        let epoch = self.locked().0.epoch();
+        let mut queues = self.locked().0;
         let (mut syncs, now) = self.locked_syncs();
-        Ok(syncs.claim_sync(&claim, epoch, now))
+        Ok(syncs.claim_sync(&claim, queues.tokens(), now))
     }
 
     async fn claim_chunk(&self, claim: ChunkClaim) -> Result<std::result::Result<ClaimedChunk, Idle>> {
-        let epoch = self.locked().0.epoch();
+        let mut queues = self.locked().0;
         let (mut syncs, now) = self.locked_syncs();
-        Ok(syncs.claim_chunk(&claim, epoch, now))
+        Ok(syncs.claim_chunk(&claim, queues.tokens(), now))
     }
 
     async fn heartbeat_sync(&self, beat: Beat) -> Result<Fenced<Time>> {

@@ -4,10 +4,10 @@
 --                 last. While offsets end in order and none waits, a call reads and writes this row alone, and moves no
 --                 index.
 -- domain_ended    other ranges of offsets that ended, processed or failed (D6).
--- domain_failed   of all that ended, what failed for good or was skipped.
+-- domain_failed   other ranges of offsets that failed for good or were skipped.
 -- domain_waiting  the backlogs, in the order of arrival.
 -- domain_event    what went otherwise than well, the last hundred of each domain (L8).
--- domain_refusal  refused writes, counted by the code of the refusal.
+-- domain_refusal  refused writes, counted by token and by the code of the refusal (L8). What is no token at all is 0.
 
 create table tenure.domain (
     id bigint generated always as identity primary key,
@@ -23,6 +23,9 @@ create table tenure.domain (
     ended_from bigint,
     ended_to bigint,
     ended_top bigint,
+    -- Of those that failed, likewise the range that grew last.
+    failed_from bigint,
+    failed_to bigint,
     -- The last numbers given to a waiting offset and to an event.
     waiting_seq bigint not null default 0,
     event_seq bigint not null default 0,
@@ -86,11 +89,11 @@ create table tenure.domain_event (
 create table tenure.domain_refusal (
     domain bigint not null,
     at timestamptz not null,
-    token bigint,
+    token bigint not null,
     count bigint not null default 1,
-    code text not null,
+    code text collate "C" not null,
     verb text not null,
-    primary key (domain, code)
+    primary key (domain, code, token)
 ) with (fillfactor = 70);
 
 -- Domains in the words of their document (Q11). Idle ones have no current offset.

@@ -73,6 +73,8 @@ pub(crate) fn of(error: Error, writes: bool) -> StoreError {
             StoreError::unavailable(message)
         }
         "40001" | "40P01" | "55P03" | "TE031" => StoreError::unavailable(message),
+        // The clock is where no tokens are left (L2).
+        "TE005" => StoreError::tokens_spent(),
         code => StoreError::broken(format!("{message} ({code})")),
     }
 }

@@ -1,7 +1,7 @@
 //! What `tenure doctor` finds on a PostgreSQL.
 
 use crate::PostgresStore;
-use crate::migrate;
+use crate::migrate::{self, Functions};
 use crate::upkeep::first;
 use crate::value::get;
 use tenure_store::{Finding, Level, Result};
@@ -18,6 +18,7 @@ pub(crate) async fn examine(store: &PostgresStore) -> Result<Vec<Finding>> {
     let sql = include_str!("../queries/store/examine.sql");
     let row = first(store.database.read(sql, &[(&schema, Type::TEXT)]).await?)?;
     let mut findings = vec![durability(&row)?, standbys(&row)?, server(&row)?, settings(&row)?];
+    findings.push(functions(migrate::installed(&store.database).await?));
     findings.push(vacuum(&row)?);
     findings.push(held_back(&row)?);
     findings.push(connections(&row)?);
@@ -83,6 +84,17 @@ fn server(row: &Row) -> Result<Finding> {
     } else {
         Finding::fine(topic, found)
     })
+}
+
+/// They may have been replaced since this process began.
+fn functions(found: Option<Functions>) -> Finding {
+    let ours = Functions::known();
+    let told = found.as_ref().map_or_else(|| "of an unknown Tenure".to_owned(), |found| format!("of Tenure {found}"));
+    if found.as_ref() == Some(ours) {
+        return Finding::fine("functions", told);
+    }
+    let advice = format!("end processes of other versions, then run `tenure migrate` of the latest; this is {ours}");
+    Finding::advise("functions", Level::Wrong, told, advice)
 }
 
 fn settings(row: &Row) -> Result<Finding> {

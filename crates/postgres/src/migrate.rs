@@ -5,8 +5,14 @@
 
 use crate::error;
 use crate::pool::Database;
+use crate::upkeep::first;
 use crate::value::get;
+use sha2::{Digest, Sha256};
+use std::fmt;
+use std::sync::OnceLock;
 use tenure_store::{Result, StoreError};
+use tokio_postgres::Row;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
 const MIGRATIONS: &[(&str, &str)] = &[
@@ -70,58 +76,197 @@ pub(crate) fn known() -> i64 {
     MIGRATIONS.len() as i64
 }
 
-/// Creates the schema in an empty database; upgrades an older one only if asked to; refuses a newer one.
-pub(crate) async fn prepare(database: &Database, upgrade: bool) -> Result<()> {
-    match found(database).await? {
-        Some(found) if found > known() => Err(StoreError::SchemaNewer { found, known: known() }),
-        Some(found) if found == known() => Ok(()),
-        Some(found) if !upgrade => Err(StoreError::SchemaOlder { found, known: known() }),
-        Some(_) | None => migrate(database).await,
+/// Which release laid out the functions, and what they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Functions {
+    release: String,
+    digest: String,
+}
+
+impl Functions {
+    /// Those of this crate.
+    pub(crate) fn known() -> &'static Functions {
+        static KNOWN: OnceLock<Functions> = OnceLock::new();
+        KNOWN.get_or_init(|| {
+            let mut digest = Sha256::new();
+            FUNCTIONS.iter().for_each(|sql| digest.update(sql));
+            let digest = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+            Functions { release: env!("CARGO_PKG_VERSION").to_owned(), digest }
+        })
+    }
+
+    fn of(row: &Row) -> Result<Functions> {
+        Ok(Functions { release: get(row, "release")?, digest: get(row, "digest")? })
+    }
+
+    /// Whether a later release than `other` laid them out. Two builds of one release are of no order.
+    fn newer_than(&self, other: &Functions) -> bool {
+        let numbers =
+            |of: &Functions| of.release.split(['.', '-', '+']).map_while(|n| n.parse().ok()).collect::<Vec<u32>>();
+        numbers(self) > numbers(other)
     }
 }
 
-async fn found(database: &Database) -> Result<Option<i64>> {
+impl fmt::Display for Functions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.release, self.digest.get(..8).unwrap_or(&self.digest))
+    }
+}
+
+/// What a database has: the last migration, and whose functions.
+struct Found {
+    version: i64,
+    functions: Option<Functions>,
+}
+
+/// Creates the schema in an empty database; upgrades an older one only if asked to; refuses a newer one.
+///
+/// Functions change without a migration too, and others than its own are a schema of another version: refused until they
+/// are installed on request. An earlier release never installs its own in the place of a later one's, so two releases
+/// side by side do not undo each other's work: the later stays, and processes of the earlier are refused when they
+/// begin anew.
+pub(crate) async fn prepare(database: &Database, upgrade: bool) -> Result<()> {
+    match found(database).await? {
+        Some(found) => match judge(&found)? {
+            Fit::Same => Ok(()),
+            Fit::Older(refusal) if !upgrade => Err(refusal),
+            Fit::Older(_) => migrate(database).await,
+        },
+        None => migrate(database).await,
+    }
+}
+
+enum Fit {
+    Same,
+    /// How it is refused by whoever was not asked to upgrade.
+    Older(StoreError),
+}
+
+/// What this crate may do with it; an error if nothing.
+fn judge(found: &Found) -> Result<Fit> {
+    let (version, ours) = (known(), Functions::known());
+    if found.version > version {
+        return Err(StoreError::SchemaNewer { found: found.version, known: version });
+    }
+    if found.version < version {
+        return Ok(Fit::Older(StoreError::SchemaOlder { found: found.version, known: version }));
+    }
+    match &found.functions {
+        Some(theirs) if theirs.digest == ours.digest => Ok(Fit::Same),
+        Some(theirs) if theirs.newer_than(ours) => {
+            Err(StoreError::FunctionsNewer { found: theirs.to_string(), known: ours.to_string() })
+        }
+        theirs => {
+            let found = theirs.as_ref().map_or_else(|| "unknown".to_owned(), ToString::to_string);
+            Ok(Fit::Older(StoreError::FunctionsDiffer { found, known: ours.to_string() }))
+        }
+    }
+}
+
+const VERSION: &str = "select coalesce(max(version), 0)::bigint as version from tenure.migration";
+const INSTALLED: &str = "select release, digest from tenure.functions";
+
+async fn found(database: &Database) -> Result<Option<Found>> {
     let schema = database.schema();
-    let sql = "select to_regclass($1 || '.migration') is not null as there";
-    let rows = database.read(sql, &[(&schema, Type::TEXT)]).await?;
-    if !rows.first().map(|row| get::<bool>(row, "there")).transpose()?.unwrap_or(false) {
+    let sql = "select to_regclass($1 || '.migration') is not null as there,
+                      to_regclass($1 || '.functions') is not null as listed";
+    let row = first(database.read(sql, &[(&schema, Type::TEXT)]).await?)?;
+    if !get::<bool>(&row, "there")? {
         return Ok(None);
     }
-    let rows = database.read("select coalesce(max(version), 0)::bigint as version from tenure.migration", &[]).await?;
-    rows.first().map(|row| get(row, "version")).transpose()
+    let version = get(&first(database.read(VERSION, &[]).await?)?, "version")?;
+    let functions = match get(&row, "listed")? {
+        true => database.read(INSTALLED, &[]).await?.first().map(Functions::of).transpose()?,
+        false => None,
+    };
+    Ok(Some(Found { version, functions }))
+}
+
+/// The functions that a database has now, if it says so.
+pub(crate) async fn installed(database: &Database) -> Result<Option<Functions>> {
+    Ok(found(database).await?.and_then(|found| found.functions))
 }
 
 async fn migrate(database: &Database) -> Result<()> {
+    match attempt(database, false).await {
+        // A function with the same arguments answers otherwise now, and cannot be replaced. Rare, and not the first
+        // choice: what others made of a function would be in the way.
+        Err(Met::Driver(met)) if met.code() == Some(&SqlState::INVALID_FUNCTION_DEFINITION) => {
+            attempt(database, true).await
+        }
+        done => done,
+    }
+    .map_err(|met| match met {
+        Met::Driver(met) => error::of(met, true),
+        Met::Store(met) => met,
+    })
+}
+
+/// What stopped a migration.
+enum Met {
+    Driver(tokio_postgres::Error),
+    Store(StoreError),
+}
+
+impl From<tokio_postgres::Error> for Met {
+    fn from(met: tokio_postgres::Error) -> Met {
+        Met::Driver(met)
+    }
+}
+
+impl From<StoreError> for Met {
+    fn from(met: StoreError) -> Met {
+        Met::Store(met)
+    }
+}
+
+async fn attempt(database: &Database, drop_first: bool) -> std::result::Result<(), Met> {
     let mut connection = database.connection().await?;
-    let failed = |error| error::of(error, true);
     let schema = database.schema();
-    let transaction = connection.transaction().await.map_err(failed)?;
-    // Not to stand in the way of work for long: rather fail and be run again (C18).
-    transaction.batch_execute("set local lock_timeout = '5s'").await.map_err(failed)?;
+    let transaction = connection.transaction().await?;
+    // Not to stand in the way of work for long: rather fail and be run again (C18). Without a path every name that is
+    // written down has its schema.
+    transaction.batch_execute("set local lock_timeout = '5s'; set local search_path = ''").await?;
     let turn = "select pg_advisory_xact_lock(hashtextextended('tenure migration ' || $1, 0))";
-    transaction.query_typed(turn, &[(&schema, Type::TEXT)]).await.map_err(failed)?;
+    transaction.query_typed(turn, &[(&schema, Type::TEXT)]).await?;
     // The schema's name was checked to be a plain identifier.
     let begin = format!(
         "create schema if not exists {schema};
          create table if not exists {schema}.migration (
-             version integer primary key, name text not null, applied_at timestamptz not null default now())"
+             version integer primary key, name text not null, applied_at timestamptz not null default now());
+         create table if not exists {schema}.functions (
+             only_row boolean primary key default true check (only_row), release text not null, digest text not null,
+             names text[] not null default '{{}}', installed_at timestamptz not null default now())"
     );
-    transaction.batch_execute(&begin).await.map_err(failed)?;
-    let last = database.localized("select coalesce(max(version), 0)::bigint as version from tenure.migration");
-    let row = transaction.query_typed(&last, &[]).await.map_err(failed)?;
-    let done: i64 = row.first().map(|row| get(row, "version")).transpose()?.unwrap_or(0);
+    transaction.batch_execute(&begin).await?;
+    let version = first(transaction.query_typed(&database.localized(VERSION), &[]).await?)?;
+    let functions = transaction.query_typed(&database.localized(INSTALLED), &[]).await?;
+    let functions = functions.first().map(Functions::of).transpose()?;
+    let found = Found { version: get(&version, "version")?, functions };
     // Another was first, and has laid out the functions too: whoever waits for a turn should not wait for long.
-    if done == known() {
-        return transaction.commit().await.map_err(failed);
+    if let Fit::Same = judge(&found)? {
+        return Ok(transaction.commit().await?);
     }
-    for (version, (name, sql)) in (1i64..).zip(MIGRATIONS).skip(done as usize) {
-        transaction.batch_execute(&database.localized(sql)).await.map_err(failed)?;
+    for (version, (name, sql)) in (1i64..).zip(MIGRATIONS).skip(found.version as usize) {
+        transaction.batch_execute(&database.localized(sql)).await?;
         let note = database.localized("insert into tenure.migration (version, name) values ($1, $2)");
         let version = version as i32;
-        transaction.query_typed(&note, &[(&version, Type::INT4), (name, Type::TEXT)]).await.map_err(failed)?;
+        transaction.query_typed(&note, &[(&version, Type::INT4), (name, Type::TEXT)]).await?;
+    }
+    if drop_first {
+        let drop = database.localized(include_str!("../queries/store/drop_functions.sql"));
+        transaction.batch_execute(&drop).await?;
     }
     for sql in FUNCTIONS {
-        transaction.batch_execute(&database.localized(sql)).await.map_err(failed)?;
+        transaction.batch_execute(&database.localized(sql)).await?;
     }
-    transaction.commit().await.map_err(failed)
+    let ours = Functions::known();
+    let note = "insert into tenure.functions (release, digest) values ($1, $2)
+                on conflict (only_row) do update
+                   set release = excluded.release, digest = excluded.digest, installed_at = now()";
+    let params = [(&ours.release as _, Type::TEXT), (&ours.digest as _, Type::TEXT)];
+    transaction.query_typed(&database.localized(note), &params).await?;
+    let settle = database.localized(include_str!("../queries/store/settle_functions.sql"));
+    transaction.batch_execute(&settle).await?;
+    Ok(transaction.commit().await?)
 }

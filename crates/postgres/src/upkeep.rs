@@ -5,19 +5,19 @@ use crate::examine;
 use crate::pool::Database;
 use crate::value::{at, get};
 use async_trait::async_trait;
-use tenure_core::Time;
 use tenure_core::queue::{Pruned, Recovered};
+use tenure_core::{Epoch, Time, Token};
 use tenure_store::{Finding, Place, Result, StoreError, Upkeep};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 /// Compares the server with the one that drew the last token, and raises the epoch if they differ (L2).
-pub(crate) async fn check_epoch(database: &Database) -> Result<u16> {
-    epoch(&first(database.write("select tenure.check_epoch() as epoch", &[]).await?)?)
+pub(crate) async fn check_epoch(database: &Database) -> Result<()> {
+    database.write("select tenure.check_epoch()", &[]).await.map(drop)
 }
 
-fn epoch(row: &Row) -> Result<u16> {
-    u16::try_from(get::<i32>(row, "epoch")?).map_err(StoreError::broken)
+fn epoch(row: &Row) -> Result<Epoch> {
+    Ok(Epoch { count: get::<i32>(row, "epoch")? as u32, base: Token(get(row, "base")?) })
 }
 
 pub(crate) fn first(rows: Vec<Row>) -> Result<Row> {
@@ -55,14 +55,12 @@ impl Upkeep for PostgresStore {
         })
     }
 
-    async fn epoch(&self) -> Result<u16> {
-        epoch(&first(self.database.read("select epoch from tenure.epoch", &[]).await?)?)
+    async fn epoch(&self) -> Result<Epoch> {
+        epoch(&first(self.database.read("select epoch, base from tenure.epoch", &[]).await?)?)
     }
 
-    async fn new_epoch(&self) -> Result<u16> {
-        let row = first(self.database.write("select tenure.new_epoch() as epoch", &[]).await?)?;
-        let raised = get::<Option<i32>>(&row, "epoch")?.ok_or_else(StoreError::epochs_spent)?;
-        u16::try_from(raised).map_err(StoreError::broken)
+    async fn new_epoch(&self) -> Result<Epoch> {
+        epoch(&first(self.database.write("select epoch, base from tenure.new_epoch()", &[]).await?)?)
     }
 
     fn place(&self) -> Place {

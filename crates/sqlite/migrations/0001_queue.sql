@@ -8,10 +8,13 @@
 
 -- One row: what only grows.
 CREATE TABLE meta (
-    only         INTEGER PRIMARY KEY CHECK (only = 1),
-    epoch        INTEGER NOT NULL DEFAULT 0 CHECK (epoch BETWEEN 0 AND 8191),
-    grants_drawn INTEGER NOT NULL DEFAULT 0 CHECK (grants_drawn BETWEEN 0 AND 1099511627775),
-    last_id      INTEGER NOT NULL DEFAULT 0 CHECK (last_id >= 0)
+    only       INTEGER PRIMARY KEY CHECK (only = 1),
+    -- Below 2^53, so that tokens survive as JSON numbers.
+    last_token INTEGER NOT NULL DEFAULT 0 CHECK (last_token BETWEEN 0 AND 9007199254740991),
+    -- How often the counter of tokens was moved ahead, and to where the last time.
+    epoch      INTEGER NOT NULL DEFAULT 0 CHECK (epoch >= 0),
+    token_base INTEGER NOT NULL DEFAULT 0 CHECK (token_base >= 0),
+    last_id    INTEGER NOT NULL DEFAULT 0 CHECK (last_id >= 0)
 ) STRICT;
 INSERT INTO meta (only) VALUES (1);
 

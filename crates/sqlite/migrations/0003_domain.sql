@@ -82,15 +82,15 @@ CREATE TABLE domain_event (
     PRIMARY KEY (domain, seq)
 ) STRICT, WITHOUT ROWID;
 
--- Refused writes, counted by the code of the refusal.
+-- Refused writes, counted by token and by the code of the refusal (L8). What is no token at all is 0.
 CREATE TABLE domain_refusal (
     domain INTEGER NOT NULL,
     code   TEXT NOT NULL,
     at     INTEGER NOT NULL,
     verb   TEXT NOT NULL,
-    token  INTEGER,
+    token  INTEGER NOT NULL,
     count  INTEGER NOT NULL DEFAULT 1,
-    PRIMARY KEY (domain, code)
+    PRIMARY KEY (domain, code, token)
 ) STRICT, WITHOUT ROWID;
 
 -- Domains in the words of their document (Q11). Idle ones have no current offset.

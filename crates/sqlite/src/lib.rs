@@ -28,6 +28,7 @@ mod sql;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod writer;
 
 pub use address::{SqliteOptions, Synchronous};
@@ -44,11 +45,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use tenure_core::Time;
 use tenure_core::queue::{
     Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
     Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Sight, Situation, Start, Status, Worker, worker,
 };
+use tenure_core::{Epoch, Time};
 use tenure_store::{Clock, Fenced, Finding, QueueStore, Result, Sightings, Signals, StoreError, Upkeep};
 use writer::Writer;
 
@@ -275,17 +276,12 @@ impl Upkeep for SqliteStore {
         self.write(max as usize, move |step| queue::prune::prune(step, max)).await
     }
 
-    async fn epoch(&self) -> Result<u16> {
-        self.read(|step| Ok(step.conn.prepare_cached(sql::EPOCH)?.query_row([], |row| row.get(0))?)).await
+    async fn epoch(&self) -> Result<Epoch> {
+        self.read(tokens::epoch).await
     }
 
-    async fn new_epoch(&self) -> Result<u16> {
-        let raised = self.write(1, |step| {
-            let mut raise = step.conn.prepare_cached(sql::NEW_EPOCH)?;
-            let mut rows = raise.query([])?;
-            Ok(rows.next()?.map(|row| row.get(0)).transpose()?)
-        });
-        raised.await?.ok_or_else(StoreError::epochs_spent)
+    async fn new_epoch(&self) -> Result<Epoch> {
+        self.write(1, tokens::raise).await?.ok_or_else(StoreError::tokens_spent)
     }
 
     fn place(&self) -> tenure_store::Place {

@@ -5,9 +5,13 @@ mod support;
 use rusqlite::Connection;
 use std::fs;
 use support::{File, START, claim, complete, enqueue, url};
+use tenure_core::domain::Acquire;
+use tenure_core::pipeline::{self, Definition, NewRun, Stage};
 use tenure_core::queue::{Act, Claim, Ending, NewJob, Retry, Status};
+use tenure_core::sync::{ChunkClaim, NewChunk, Plan, SyncClaim};
+use tenure_core::{Time, Token};
 use tenure_sqlite::{SqliteOptions, SqliteStore, Synchronous};
-use tenure_store::{QueueStore, StoreError, Upkeep};
+use tenure_store::{DomainStore, PipelineStore, QueueStore, StoreError, SyncStore, Upkeep};
 
 async fn refused(url: &str) -> StoreError {
     SqliteStore::open(url).await.map(drop).unwrap_err()
@@ -42,6 +46,60 @@ async fn x_ids_and_tokens_go_on_after_reopening() {
     let store = file.open().await;
     assert!(enqueue(&store, 1).await[0] > first);
     assert!(claim(&store, "a", 1).await[0].token > claimed[0].token);
+}
+
+/// One token of each face: a job's, a unit's, a sync's, a chunk's, and a domain's.
+async fn claim_all(store: &SqliteStore) -> [Token; 5] {
+    let sync = store.claim_sync(SyncClaim::new("w")).await.unwrap().unwrap();
+    [
+        claim(store, "w", 1).await[0].token,
+        store.claim_units(pipeline::Claim::new("p", "a", "w")).await.unwrap().unwrap().units[0].token,
+        sync.token,
+        store.claim_chunk(ChunkClaim::new(sync.id, "w")).await.unwrap().unwrap().token,
+        store.domain_acquire(vec![Acquire::new("d", 1)]).await.unwrap()[0].unwrap().token().unwrap(),
+    ]
+}
+
+#[tokio::test]
+async fn l2_one_backup_put_back_twice_draws_no_token_twice() {
+    let file = File::new();
+    file.clock.set(Time(1_800_000_000_000_000));
+    let store = file.open().await;
+    enqueue(&store, 1).await;
+    store.apply_pipeline(Definition::new("p").stage(Stage::new("a"))).await.unwrap().unwrap();
+    store.start_run(NewRun::new("p", "1")).await.unwrap().unwrap();
+    store.advance_runs(10).await.unwrap();
+    store.plan_sync(Plan::new("m").chunks([NewChunk::new("c")])).await.unwrap().unwrap();
+    drop(store);
+    let backup = fs::read(file.path()).unwrap();
+    let mut rounds = vec![claim_all(&file.open().await).await];
+    for day in 1..3 {
+        fs::write(file.path(), &backup).unwrap();
+        file.clock.set(Time(1_800_000_000_000_000).plus_ms(day * 86_400_000));
+        let store = file.open().await;
+        store.new_epoch().await.unwrap();
+        rounds.push(claim_all(&store).await);
+    }
+    for face in 0..5 {
+        let tokens: Vec<Token> = rounds.iter().map(|round| round[face]).collect();
+        assert!(tokens.is_sorted_by(|a, b| a < b), "face {face}: {rounds:?}");
+    }
+    // All but those of domains are one counter's.
+    let mut counted: Vec<Token> = rounds.iter().flat_map(|round| round[..4].iter().copied()).collect();
+    counted.sort();
+    counted.dedup();
+    assert_eq!(counted.len(), 12, "{rounds:?}");
+}
+
+#[tokio::test]
+async fn l2_a_clock_far_ahead_is_refused_before_it_spends_the_tokens() {
+    let file = File::new();
+    let store = file.open().await;
+    let before = store.new_epoch().await.unwrap();
+    file.clock.set(Time(4_000_000_000_000_000));
+    let refused = store.new_epoch().await.unwrap_err();
+    assert!(refused.to_string().contains("clock"), "{refused}");
+    assert_eq!(store.epoch().await.unwrap(), before);
 }
 
 #[cfg(unix)]

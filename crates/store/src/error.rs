@@ -55,6 +55,22 @@ pub enum StoreError {
         /// The version needed.
         known: i64,
     },
+    /// The schema is the same, but its functions are those of another Tenure. Installed only on request.
+    #[error("the store has the functions of Tenure {found}, not those of this Tenure {known}: run `tenure migrate`")]
+    FunctionsDiffer {
+        /// Which release installed them, and their digest.
+        found: String,
+        /// This release, and the digest of its own.
+        known: String,
+    },
+    /// The schema is the same, but a newer Tenure has changed its functions.
+    #[error("the store has the functions of Tenure {found}, newer than this Tenure {known}: use a newer Tenure")]
+    FunctionsNewer {
+        /// Which release installed them, and their digest.
+        found: String,
+        /// This release, and the digest of its own.
+        known: String,
+    },
     /// The address is not one of a store, or its options make no sense.
     #[error("the store address is wrong: {message}")]
     Address {
@@ -91,10 +107,10 @@ impl StoreError {
         StoreError::Broken { message: message.to_string() }
     }
 
-    /// No epoch is left to raise to.
+    /// The epoch cannot be raised (L2).
     #[must_use]
-    pub fn epochs_spent() -> StoreError {
-        StoreError::broken("all epochs are used up: move the work to a new store")
+    pub fn tokens_spent() -> StoreError {
+        StoreError::broken("the epoch was not raised: no tokens are left where the store's clock is; set it right")
     }
 
     /// The stable word for this error on every surface.
@@ -104,8 +120,8 @@ impl StoreError {
             StoreError::Unavailable { outcome: Outcome::NotDone, .. } => "unavailable",
             StoreError::Unavailable { outcome: Outcome::Unknown, .. } => "unknown_outcome",
             StoreError::Full { .. } => "store_full",
-            StoreError::SchemaNewer { .. } => "schema_newer",
-            StoreError::SchemaOlder { .. } => "schema_older",
+            StoreError::SchemaNewer { .. } | StoreError::FunctionsNewer { .. } => "schema_newer",
+            StoreError::SchemaOlder { .. } | StoreError::FunctionsDiffer { .. } => "schema_older",
             StoreError::Address { .. } => "store_address",
             StoreError::Denied { .. } => "store_denied",
             StoreError::Broken { .. } => "store_broken",

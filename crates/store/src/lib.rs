@@ -25,7 +25,7 @@ use tenure_core::queue::{
     Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
     Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status, Worker,
 };
-use tenure_core::{LostReason, Time};
+use tenure_core::{Epoch, LostReason, Time};
 
 pub use clock::Clock;
 pub use domain::DomainStore;
@@ -122,10 +122,10 @@ pub trait Upkeep: Send + Sync + 'static {
     async fn prune(&self, max: u32) -> Result<Pruned>;
 
     /// The epoch of the tokens drawn from now on (L2).
-    async fn epoch(&self) -> Result<u16>;
+    async fn epoch(&self) -> Result<Epoch>;
 
     /// Raises the epoch by hand, after a restore the store cannot notice by itself.
-    async fn new_epoch(&self) -> Result<u16>;
+    async fn new_epoch(&self) -> Result<Epoch>;
 
     /// Where the work is kept, for a transaction of the caller's own (Q10).
     fn place(&self) -> Place;

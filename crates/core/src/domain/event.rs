@@ -1,7 +1,8 @@
 //! What happened to a domain, one readable sentence each (L8).
 //!
 //! Only what went otherwise than well is told. A domain lives for ever, so its events are bounded: the last
-//! [`EVENTS_KEPT`], and beside them one event for each kind of refused write, which counts.
+//! [`EVENTS_KEPT`], and beside them, for the last [`REFUSALS_KEPT`] tokens that were refused for a reason, one event each,
+//! which counts.
 
 use super::answer::Refused;
 use crate::lease::Token;
@@ -12,6 +13,9 @@ use std::sync::Arc;
 
 /// Events kept of one domain, refusals apart.
 pub const EVENTS_KEPT: usize = 100;
+
+/// Refusals kept of one domain: whoever makes tokens up must not fill a store.
+pub const REFUSALS_KEPT: usize = 100;
 
 words! {
     /// The kinds of events.
@@ -107,6 +111,16 @@ impl Event {
         self
     }
 
+    /// Whether `other` is the same refusal once more (L8).
+    fn is_again(&self, other: &Event) -> bool {
+        (self.refused, self.token) == (other.refused, other.token)
+    }
+
+    /// By when it happened; of refusals at one instant by code and token.
+    fn rank(&self) -> (Time, Option<&'static str>, Option<Token>) {
+        (self.at, self.refused, self.token.filter(|_| self.refused.is_some()))
+    }
+
     /// The event as a sentence for an operator.
     #[must_use]
     pub fn message(&self) -> String {
@@ -137,22 +151,26 @@ impl Event {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
     events: VecDeque<Event>,
-    /// One for each code.
+    /// One for each token and code.
     refusals: Vec<Event>,
 }
 
 impl Told {
-    /// One more. Refusals of one code are counted into one.
+    /// One more. Refusals of one token and code are counted into one; those of the longest ago give way.
     pub fn add(&mut self, event: Event) {
         if event.what != What::Refused {
             self.events.push_back(event);
             if self.events.len() > EVENTS_KEPT {
                 self.events.pop_front();
             }
-        } else if let Some(known) = self.refusals.iter_mut().find(|known| known.refused == event.refused) {
+        } else if let Some(known) = self.refusals.iter_mut().find(|known| known.is_again(&event)) {
             *known = Event { count: known.count + 1, ..event };
         } else {
             self.refusals.push(event);
+            if self.refusals.len() > REFUSALS_KEPT {
+                self.refusals.sort_by_key(Event::rank);
+                self.refusals.remove(0);
+            }
         }
     }
 
@@ -166,6 +184,6 @@ impl Told {
 /// Events that were written in this order, refusals last, by when they happened.
 #[must_use]
 pub fn in_order(mut events: Vec<Event>) -> Vec<Event> {
-    events.sort_by_key(|event| (event.at, event.refused));
+    events.sort_by_key(Event::rank);
     events
 }

@@ -29,7 +29,7 @@ mod tests;
 pub use answer::{Acquired, Advanced, Answer, Beaten, Failed, Refused, Skipped, Succeeded};
 pub use backlog::Backlog;
 pub use book::{Book, Books, Terminal};
-pub use event::{EVENTS_KEPT, Event, Told, Verb, What, in_order};
+pub use event::{EVENTS_KEPT, Event, REFUSALS_KEPT, Told, Verb, What, in_order};
 pub use model::{Domain, Domains};
 pub use ranges::Ranges;
 pub use record::{Expiry, Lease, Record};

@@ -121,19 +121,19 @@ impl Domain {
 #[derive(Clone, Debug, Default)]
 pub struct Domains {
     all: BTreeMap<Arc<str>, Domain>,
-    epoch: u16,
+    base: Token,
 }
 
 impl Domains {
-    /// None yet, in this epoch.
+    /// None yet, in the epoch with this base.
     #[must_use]
-    pub fn new(epoch: u16) -> Domains {
-        Domains { all: BTreeMap::new(), epoch }
+    pub fn new(base: Token) -> Domains {
+        Domains { all: BTreeMap::new(), base }
     }
 
-    /// Tokens drawn from now on are of this epoch.
-    pub fn set_epoch(&mut self, epoch: u16) {
-        self.epoch = epoch;
+    /// Tokens drawn from now on are at least `base` (L2).
+    pub fn set_base(&mut self, base: Token) {
+        self.base = base;
     }
 
     /// One domain, if it was ever used.
@@ -152,7 +152,7 @@ impl Domains {
 
     /// `tryAcquire`.
     pub fn acquire(&mut self, it: &Acquire, now: Time) -> Answer<Acquired> {
-        let asker = Asker { holder: it.holder.as_ref(), lease_ms: it.lease_ms, epoch: self.epoch };
+        let asker = Asker { holder: it.holder.as_ref(), lease_ms: it.lease_ms, base: self.base };
         self.made(&it.domain, now).acquire(it.offset, asker, now)
     }
 
@@ -173,7 +173,7 @@ impl Domains {
 
     /// `succeed`, then `tryAcquire` of what comes next.
     pub fn advance(&mut self, it: &Advance, now: Time) -> Answer<Advanced> {
-        let asker = Asker { holder: it.holder.as_ref(), lease_ms: it.lease_ms, epoch: self.epoch };
+        let asker = Asker { holder: it.holder.as_ref(), lease_ms: it.lease_ms, base: self.base };
         let domain = self.all.get_mut(&it.domain).ok_or(Refused::LeaseNotFound)?;
         domain.advance(it.token, it.next, asker, now)
     }

@@ -56,10 +56,10 @@ impl Record {
     }
 
     /// Draws the next token (L2): larger than every token of this domain, also if the last ones were lost in a restore,
-    /// for then the epoch was raised.
-    pub(super) fn draw(&mut self, epoch: u16) -> Token {
-        let next = Token(self.last_token.0 + 1).max(Token::new(epoch, 1));
-        assert!(next.epoch() <= crate::lease::EPOCH_MAX, "the tokens of this domain are spent");
+    /// for then the epoch was raised. `base` is that of the epoch.
+    pub(super) fn draw(&mut self, base: Token) -> Token {
+        let next = Token(self.last_token.0 + 1).max(base);
+        assert!(next <= Token::MAX, "the tokens of this domain are spent");
         self.last_token = next;
         next
     }

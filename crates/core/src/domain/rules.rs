@@ -1,7 +1,7 @@
 //! What the verbs of a domain do: the method contracts of the document (D1), with holder, expiry and skip (D3, D4, D7).
 //!
 //! Each verb is one step under the domain's lock. A verb that is refused changes nothing but the event that counts
-//! refusals. Pure: `now` and the epoch are arguments, and what is not on the [`Record`] is asked of the [`Books`].
+//! refusals. Pure: `now` and the base of the epoch are arguments, and what is not on the [`Record`] is asked of the [`Books`].
 
 use super::answer::{Acquired, Advanced, Answer, Beaten, Failed, Refused, Skipped, Succeeded};
 use super::book::{Books, Terminal};
@@ -18,8 +18,8 @@ pub struct Asker<'a> {
     pub holder: Option<&'a Arc<str>>,
     /// How long the lease lasts (D4).
     pub lease_ms: Option<u64>,
-    /// The epoch of the store's tokens (L2).
-    pub epoch: u16,
+    /// The base of the store's epoch (L2).
+    pub base: Token,
 }
 
 /// `tryAcquire`.
@@ -59,7 +59,7 @@ pub fn acquire<B: Books>(
         }
         books.leave(offset)?;
     }
-    let token = record.draw(asker.epoch);
+    let token = record.draw(asker.base);
     record.lease = Some(Lease {
         offset,
         token,
@@ -77,7 +77,7 @@ fn take_over<B: Books>(record: &mut Record, books: &mut B, asker: Asker<'_>, now
     if expire(record, books, now)? {
         return Ok(Acquired::AlreadyFailed);
     }
-    let token = record.draw(asker.epoch);
+    let token = record.draw(asker.base);
     if let Some(lease) = &mut record.lease {
         lease.token = token;
         lease.takeovers = lease.takeovers.saturating_add(1);

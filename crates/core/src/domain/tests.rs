@@ -13,7 +13,7 @@ fn domain() -> Domain {
 }
 
 fn unnamed() -> Asker<'static> {
-    Asker { holder: None, lease_ms: None, epoch: 0 }
+    Asker { holder: None, lease_ms: None, base: Token(0) }
 }
 
 fn acquired(domain: &mut Domain, offset: u64) -> Token {
@@ -114,7 +114,7 @@ fn walk(mut each: impl FnMut(&Domain, &Domain, u64)) {
             let token = it.record.lease.as_ref().map_or(Token(5), |lease| Token(lease.token.0 - chance(8) as i64 / 7));
             let holder: Option<Arc<str>> = [None, Some("a".into()), Some("b".into())][chance(3) as usize].clone();
             let lease_ms = [None, Some(100)][chance(2) as usize];
-            let asker = Asker { holder: holder.as_ref(), lease_ms, epoch: 0 };
+            let asker = Asker { holder: holder.as_ref(), lease_ms, base: Token(0) };
             match chance(12) {
                 0..=4 => done(it.acquire(offset, asker, now)),
                 5 => {
@@ -215,7 +215,7 @@ fn invariant_5_token_fencing() {
 #[test]
 fn invariant_6_stable_monitor() {
     // The lock is the store's; what it locks is one value that is never replaced, whatever was asked of it.
-    let mut all = Domains::new(0);
+    let mut all = Domains::new(Token(0));
     all.change(&"a".into(), &Change { max_retries: Some(Some(9)), ..Change::default() }, NOW);
     for offset in 0..50 {
         let token = all.acquire(&Acquire::new("a", offset), NOW).unwrap().token().unwrap();
@@ -227,7 +227,7 @@ fn invariant_6_stable_monitor() {
 
 #[test]
 fn d1_a_domain_never_seen_has_no_lease_and_is_not_made_by_a_refusal() {
-    let mut all = Domains::new(0);
+    let mut all = Domains::new(Token(0));
     assert_eq!(all.succeed(&Held::new("a", Token(1)), NOW), Err(Refused::LeaseNotFound));
     assert_eq!(all.domain("a", NOW), None);
 }
@@ -283,11 +283,11 @@ fn l2_tokens_grow_over_epochs() {
     let mut a = domain();
     let first = acquired(&mut a, 1);
     a.succeed(first, NOW).unwrap();
-    let raised = Asker { epoch: 3, ..unnamed() };
+    let raised = Asker { base: Token(3_000), ..unnamed() };
     let second = a.acquire(2, raised, NOW).unwrap().token().unwrap();
-    assert_eq!((first, second), (Token(1), Token::new(3, 1)));
+    assert_eq!((first, second), (Token(1), Token(3_000)));
     a.succeed(second, NOW).unwrap();
-    assert_eq!(a.acquire(3, raised, NOW).unwrap().token(), Some(Token::new(3, 2)));
+    assert_eq!(a.acquire(3, raised, NOW).unwrap().token(), Some(Token(3_001)));
 }
 
 #[test]

@@ -3,14 +3,16 @@
 //! Always true:
 //! - one handler at a time for each domain, in the order of the store's backlog;
 //! - calls of many domains that are due at once are one call to the store;
-//! - with a lease set, the heart renews what is held, also between tries, whatever the handlers do with the runtime and
-//!   its connections (A9, A10); a handler whose lease is refused, or could not be renewed in time, is stopped.
+//! - it has a name of its own and a lease, so no other worker is told its tokens, and none waits for one that died;
+//! - the heart renews what is held, also between tries, whatever the handlers do with the runtime and its connections
+//!   (A9, A10); a handler whose lease is refused, or could not be renewed in time, is stopped.
 
 use super::desk::{Action, Desk, Happened};
 use super::source::Source;
 use super::{Acquire, Advance, Held};
 use crate::clock::Moment;
 use crate::heart::{Heart, Kept, Leases, Span};
+use crate::worker_name;
 use crate::{Error, Result, Tenure};
 use std::collections::HashMap;
 use std::future::Future;
@@ -55,7 +57,7 @@ pub struct Drained {
 pub struct DomainWorker {
     tenure: Tenure,
     holder: Option<Arc<str>>,
-    lease_ms: Option<u64>,
+    lease_ms: u64,
     concurrency: usize,
     backoff: Backoff,
     look_every: Duration,
@@ -64,20 +66,22 @@ pub struct DomainWorker {
 impl DomainWorker {
     pub(super) fn new(tenure: Tenure) -> DomainWorker {
         let look_every = Duration::from_secs(1);
-        DomainWorker { tenure, holder: None, lease_ms: None, concurrency: 64, backoff: Backoff::default(), look_every }
+        let lease_ms = bounds::LEASE_MS_DEFAULT;
+        DomainWorker { tenure, holder: None, lease_ms, concurrency: 64, backoff: Backoff::default(), look_every }
     }
 
-    /// Names the worker, so that no other is told its tokens (D3). Two workers on the same domains need two names.
+    /// Names the worker, so that no other is told its tokens (D3). Two workers on the same domains need two names;
+    /// default is `host:pid:random`, another for each run.
     #[must_use]
     pub fn holder(mut self, holder: &str) -> DomainWorker {
         self.holder = Some(holder.into());
         self
     }
 
-    /// Lets its leases run out should it die (D4). Without it a domain waits for this very worker.
+    /// How long others wait for what it held, should it die (D4); default 30 s.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> DomainWorker {
-        self.lease_ms = Some(u64::try_from(lease.as_millis()).unwrap_or(u64::MAX));
+        self.lease_ms = u64::try_from(lease.as_millis()).unwrap_or(u64::MAX);
         self
     }
 
@@ -116,7 +120,7 @@ impl DomainWorker {
     /// The same, until `shutdown`: then nothing more is begun, and handlers at work are waited for. What rests between
     /// tries keeps its lease.
     pub async fn run_until<S, H, F, E>(
-        self,
+        mut self,
         mut source: S,
         handler: H,
         shutdown: impl Future<Output = ()>,
@@ -127,14 +131,13 @@ impl DomainWorker {
         F: Future<Output = std::result::Result<(), E>> + Send + 'static,
         E: std::fmt::Display + Send + 'static,
     {
+        // Drawn here, not when it was made: a worker may be cloned, and two under one name would share their leases.
+        self.holder.get_or_insert_with(|| worker_name().into());
         self.check()?;
         let look_every_ms = u64::try_from(self.look_every.as_millis()).unwrap_or(u64::MAX).max(1);
         let (tell, mut ear) = unbounded_channel();
-        let heart = match self.lease_ms {
-            // Whoever holds under a lease is told by its token; a holder's name is no part of it.
-            Some(_) => Some(Arc::new(Heart::start(String::new(), self.tenure.apart(), None).await?)),
-            None => None,
-        };
+        // Whoever holds under a lease is told by its token; a holder's name is no part of it.
+        let heart = Arc::new(Heart::start(String::new(), self.tenure.apart(), None).await?);
         let mut driver = Driver {
             desk: Desk::new(self.backoff, look_every_ms),
             worker: Arc::new(self),
@@ -178,7 +181,7 @@ impl DomainWorker {
 
     fn check(&self) -> Result<()> {
         let domain: Arc<str> = "any".into();
-        Acquire { domain, offset: 0, holder: self.holder.clone(), lease_ms: self.lease_ms }.check()?;
+        Acquire { domain, offset: 0, holder: self.holder.clone(), lease_ms: Some(self.lease_ms) }.check()?;
         self.backoff.check()?;
         Ok(bounds::within("concurrency", self.concurrency as u64, 1, bounds::BULK_MAX)?)
     }
@@ -243,8 +246,8 @@ struct Driver {
     /// Bounded by the desk: of each domain one call and one handler are under way.
     tell: UnboundedSender<Heard>,
     handlers: HashMap<Arc<str>, AbortHandle>,
-    /// Keeps the leases, if there are any.
-    heart: Option<Arc<Heart<OfDomains>>>,
+    /// Keeps the leases.
+    heart: Arc<Heart<OfDomains>>,
     /// When what was granted was asked for, by our own clock, from before the store was asked (L5).
     asked_at: HashMap<Arc<str>, Moment>,
     kept: HashMap<Arc<str>, Keeping>,
@@ -263,7 +266,7 @@ impl Driver {
             let happened = match heard {
                 Heard::Happened(happened) => happened,
                 Heard::Granted(happened, asked_at) => {
-                    if let Some(domain) = granted(&happened).filter(|_| self.heart.is_some()) {
+                    if let Some(domain) = granted(&happened) {
                         self.asked_at.insert(domain.clone(), asked_at);
                     }
                     happened
@@ -276,11 +279,9 @@ impl Driver {
                 }
             };
             self.count(&happened);
-            let domain = self.heart.is_some().then(|| happened.domain().clone());
+            let domain = happened.domain().clone();
             actions.extend(self.desk.step(happened));
-            if let Some(domain) = domain {
-                self.keep(domain);
-            }
+            self.keep(domain);
         }
         let (mut asks, mut advances, mut succeeds, mut fails) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for action in actions {
@@ -350,7 +351,6 @@ impl Driver {
 
     /// Has the heart keep what is held in a domain now, and nothing else of it.
     fn keep(&mut self, domain: Arc<str>) {
-        let (Some(heart), Some(lease_ms)) = (&self.heart, self.worker.lease_ms) else { return };
         let Some(token) = self.desk.held(&domain) else {
             self.kept.remove(&domain);
             self.asked_at.remove(&domain);
@@ -359,10 +359,10 @@ impl Driver {
         if self.kept.get(&domain).is_some_and(|keeping| keeping.token == token) {
             return;
         }
-        let span = Span::of(Duration::from_millis(lease_ms));
+        let span = Span::of(Duration::from_millis(self.worker.lease_ms));
         // A lease that was already ours has run for some time: it is renewed at once.
         let asked_at = self.asked_at.remove(&domain).unwrap_or_else(|| span.due(Moment::now()));
-        let kept = heart.keep((domain.clone(), token), span, asked_at);
+        let kept = self.heart.keep((domain.clone(), token), span, asked_at);
         let (hold, tell, of) = (kept.hold.clone(), self.tell.clone(), domain.clone());
         let watch = tokio::spawn(async move {
             hold.over().await;
@@ -405,7 +405,7 @@ impl Driver {
                 domain: domain.clone(),
                 offset: *offset,
                 holder: worker.holder.clone(),
-                lease_ms: worker.lease_ms,
+                lease_ms: Some(worker.lease_ms),
             };
             let answers =
                 answered(worker.tenure.domain_acquire_all(asks.iter().map(acquire).collect()).await, asks.len());
@@ -427,7 +427,7 @@ impl Driver {
                 token: *token,
                 next: *next,
                 holder: worker.holder.clone(),
-                lease_ms: worker.lease_ms,
+                lease_ms: Some(worker.lease_ms),
             };
             let sent = advances.iter().map(advance).collect();
             let answers = answered(worker.tenure.domain_advance_all(sent).await, advances.len());

@@ -12,15 +12,15 @@ mod watch;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use tenure_core::Time;
 use tenure_core::domain::rules::Asker;
 use tenure_core::domain::{
     Acquire, Acquired, Advance, Advanced, Answer, Beaten, Change, Domain, DomainInfo, Event, Failed, Held, Recovered,
     Refused, Skip, Skipped, State, Succeeded,
 };
 use tenure_core::queue::Page;
+use tenure_core::{Time, Token};
 use tenure_store::Clock;
 use watch::Watch;
 
@@ -34,7 +34,8 @@ pub struct MemoryDomains {
     /// Makers take turns here; also the names in order, for lists.
     names: RwLock<BTreeSet<Arc<str>>>,
     watch: Watch,
-    epoch: AtomicU16,
+    /// The base of the epoch (L2).
+    base: AtomicI64,
     clock: Clock,
 }
 
@@ -66,13 +67,13 @@ impl MemoryDomains {
             shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
             names: RwLock::default(),
             watch: Watch::default(),
-            epoch: AtomicU16::new(0),
+            base: AtomicI64::new(0),
             clock,
         }
     }
 
-    pub(crate) fn set_epoch(&self, epoch: u16) {
-        self.epoch.fetch_max(epoch, Ordering::SeqCst);
+    pub(crate) fn set_base(&self, base: Token) {
+        self.base.fetch_max(base.0, Ordering::SeqCst);
     }
 
     /// `tryAcquire`.
@@ -176,7 +177,7 @@ impl MemoryDomains {
     }
 
     fn asker<'a>(&self, holder: Option<&'a Arc<str>>, lease_ms: Option<u64>) -> Asker<'a> {
-        Asker { holder, lease_ms, epoch: self.epoch.load(Ordering::SeqCst) }
+        Asker { holder, lease_ms, base: Token(self.base.load(Ordering::SeqCst)) }
     }
 
     fn held<T>(&self, held: &Held, verb: fn(&mut Domain, tenure_core::Token, Time) -> Answer<T>) -> Answer<T> {

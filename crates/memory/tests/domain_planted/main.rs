@@ -5,7 +5,7 @@ mod wrong;
 
 use async_trait::async_trait;
 use std::sync::Arc;
-use tenure_core::Time;
+use tenure_core::{Epoch, Time};
 use tenure_store::conformance::domain::{DomainHarness, crowd, walk};
 use tenure_store::{Clock, DomainStore};
 use wrong::Wrong;
@@ -133,11 +133,11 @@ impl<const BUG: usize> DomainHarness for Planted<BUG> {
         self.store.clone()
     }
 
-    async fn epoch(&self) -> u16 {
+    async fn epoch(&self) -> Epoch {
         self.store.epoch()
     }
 
-    async fn raise_epoch(&self) -> u16 {
+    async fn raise_epoch(&self) -> Epoch {
         self.store.raise_epoch()
     }
 }

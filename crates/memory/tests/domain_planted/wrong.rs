@@ -10,7 +10,7 @@ use tenure_core::domain::{
     Ranges, Recovered, Refused, Skip, Skipped, State, Succeeded, Told, What,
 };
 use tenure_core::queue::Page;
-use tenure_core::{Time, Token};
+use tenure_core::{Epoch, Time, Token, Tokens};
 use tenure_store::{Clock, DomainStore, Result};
 
 pub(super) struct Wrong {
@@ -22,7 +22,7 @@ pub(super) struct Wrong {
 #[derive(Default)]
 struct All {
     domains: BTreeMap<Arc<str>, Domain>,
-    epoch: u16,
+    tokens: Tokens,
 }
 
 impl Wrong {
@@ -30,14 +30,13 @@ impl Wrong {
         Wrong { bug, clock, all: Mutex::default() }
     }
 
-    pub(super) fn epoch(&self) -> u16 {
-        self.all.lock().expect("no panic").epoch
+    pub(super) fn epoch(&self) -> Epoch {
+        self.all.lock().expect("no panic").tokens.epoch
     }
 
-    pub(super) fn raise_epoch(&self) -> u16 {
+    pub(super) fn raise_epoch(&self) -> Epoch {
         let mut all = self.all.lock().expect("no panic");
-        all.epoch += 1;
-        all.epoch
+        all.tokens.raise(self.clock.now()).expect("tokens are left")
     }
 
     fn is(&self, bug: Bug) -> bool {
@@ -45,20 +44,20 @@ impl Wrong {
     }
 
     /// Does a verb on a domain: under the lock, unless that is the mistake.
-    fn with<T>(&self, name: &Arc<str>, make: bool, verb: impl FnOnce(&mut Domain, u16, Time) -> T) -> Option<T> {
+    fn with<T>(&self, name: &Arc<str>, make: bool, verb: impl FnOnce(&mut Domain, Token, Time) -> T) -> Option<T> {
         let now = self.clock.now();
         let mut all = self.all.lock().expect("no panic");
-        let epoch = if self.is(Bug::EpochIgnored) { 0 } else { all.epoch };
+        let base = if self.is(Bug::EpochIgnored) { Token(0) } else { all.tokens.epoch.base };
         if make && !all.domains.contains_key(name) {
             all.domains.insert(name.clone(), Domain::new(now));
         }
         if !self.is(Bug::Racy) {
-            return all.domains.get_mut(name).map(|domain| verb(domain, epoch, now));
+            return all.domains.get_mut(name).map(|domain| verb(domain, base, now));
         }
         let mut copy = all.domains.get(name)?.clone();
         drop(all);
         std::thread::yield_now();
-        let answer = verb(&mut copy, epoch, now);
+        let answer = verb(&mut copy, base, now);
         std::thread::yield_now();
         self.all.lock().expect("no panic").domains.insert(name.clone(), copy);
         Some(answer)
@@ -238,8 +237,8 @@ fn done(done: std::result::Result<(), std::convert::Infallible>) {
 impl DomainStore for Wrong {
     async fn domain_acquire(&self, acquires: Vec<Acquire>) -> Result<Vec<Answer<Acquired>>> {
         Ok(self.each(acquires, |it| {
-            let verb = |domain: &mut Domain, epoch, now| {
-                let asker = Asker { holder: it.holder.as_ref(), lease_ms: it.lease_ms, epoch };
+            let verb = |domain: &mut Domain, base, now| {
+                let asker = Asker { holder: it.holder.as_ref(), lease_ms: it.lease_ms, base };
                 self.acquire(domain, it.offset, asker, now)
             };
             self.with(&it.domain, true, verb).expect("it was made")
@@ -266,8 +265,8 @@ impl DomainStore for Wrong {
 
     async fn domain_advance(&self, advances: Vec<Advance>) -> Result<Vec<Answer<Advanced>>> {
         Ok(self.each(advances, |it| {
-            let done = self.with(&it.domain, false, |domain, epoch, now| {
-                let asker = Asker { holder: it.holder.as_ref(), lease_ms: it.lease_ms, epoch };
+            let done = self.with(&it.domain, false, |domain, base, now| {
+                let asker = Asker { holder: it.holder.as_ref(), lease_ms: it.lease_ms, base };
                 domain.advance(it.token, it.next, asker, now)
             });
             done.unwrap_or(Err(Refused::LeaseNotFound))

@@ -3,11 +3,11 @@
 use super::Bug;
 use super::wrong::Wrong;
 use async_trait::async_trait;
-use tenure_core::Time;
 use tenure_core::queue::{
     Action, Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Grants, Idle, Job,
     JobId, NewJob, Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status, What, Worker,
 };
+use tenure_core::{Epoch, Time, Token};
 use tenure_store::{Fenced, Finding, Place, QueueStore, Result, Signals, Upkeep};
 
 #[async_trait]
@@ -187,13 +187,14 @@ impl Upkeep for Wrong {
         pruned
     }
 
-    async fn epoch(&self) -> Result<u16> {
+    async fn epoch(&self) -> Result<Epoch> {
         self.right.epoch().await
     }
 
-    async fn new_epoch(&self) -> Result<u16> {
+    async fn new_epoch(&self) -> Result<Epoch> {
         if self.is(Bug::EpochKept) {
-            return Ok(self.right.epoch().await? + 1);
+            let epoch = self.right.epoch().await?;
+            return Ok(Epoch { count: epoch.count + 1, base: Token(1 << 40) });
         }
         self.right.new_epoch().await
     }

@@ -5,7 +5,7 @@ mod wrong;
 
 use async_trait::async_trait;
 use std::sync::Arc;
-use tenure_core::Time;
+use tenure_core::{Epoch, Time, Token};
 use tenure_store::conformance::sync::{SyncHarness, walk};
 use tenure_store::{Clock, SyncStore, Upkeep};
 use wrong::Wrong;
@@ -98,9 +98,10 @@ impl<const BUG: usize> SyncHarness for Planted<BUG> {
         self.clock.set(now);
     }
 
-    async fn raise_epoch(&self) -> u16 {
+    async fn raise_epoch(&self) -> Epoch {
         if Bug::ALL[BUG] == Bug::EpochKept {
-            return self.store.right.epoch().await.unwrap() + 1;
+            let epoch = self.store.right.epoch().await.unwrap();
+            return Epoch { count: epoch.count + 1, base: Token(1 << 40) };
         }
         self.store.right.new_epoch().await.unwrap()
     }

@@ -15,10 +15,11 @@ begin
                           order by e.from_offset desc limit 1), -1) < of_offset) then
         return null;
     end if;
-    if d.any_failed
-       and coalesce((select f.to_offset from tenure.domain_failed f
-                      where f.domain = d.id and f.from_offset <= of_offset
-                      order by f.from_offset desc limit 1), -1) >= of_offset then
+    if of_offset between d.failed_from and d.failed_to
+       or d.any_failed
+          and coalesce((select f.to_offset from tenure.domain_failed f
+                         where f.domain = d.id and f.from_offset <= of_offset
+                         order by f.from_offset desc limit 1), -1) >= of_offset then
         return 'failed';
     end if;
     return 'processed';
@@ -32,7 +33,6 @@ declare
     from_new bigint := of_offset;
     to_new bigint := of_offset;
     below tenure.domain_ended;
-    failed_below tenure.domain_failed;
     taken bigint;
 begin
     if d.ended_to = of_offset - 1 then
@@ -65,24 +65,42 @@ begin
     d.ended_to := to_new;
     d.ended_top := greatest(d.ended_top, to_new);
     if failed then
-        from_new := of_offset;
-        to_new := of_offset;
-        if d.any_failed then
-            select * into failed_below from tenure.domain_failed f where f.domain = d.id and f.from_offset < of_offset
-             order by f.from_offset desc limit 1;
-            if failed_below.to_offset = of_offset - 1 then
-                from_new := failed_below.from_offset;
-            end if;
-            if of_offset < 9223372036854775807 then
-                delete from tenure.domain_failed f where f.domain = d.id and f.from_offset = of_offset + 1
-                returning f.to_offset into taken;
-                to_new := coalesce(taken, of_offset);
-            end if;
-        end if;
-        insert into tenure.domain_failed as f values (d.id, from_new, to_new)
-        on conflict (domain, from_offset) do update set to_offset = excluded.to_offset;
+        d := tenure.domain_end_failed(d, of_offset);
+    end if;
+end $$;
+
+-- Adds an offset to what failed, in the same way.
+create or replace function tenure.domain_end_failed(inout d tenure.domain, of_offset bigint) language plpgsql as $$
+declare
+    others boolean := d.any_failed;
+    from_new bigint := of_offset;
+    to_new bigint := of_offset;
+    below tenure.domain_failed;
+    taken bigint;
+begin
+    if d.failed_to = of_offset - 1 then
+        from_new := d.failed_from;
+    elsif d.failed_from - 1 = of_offset then
+        to_new := d.failed_to;
+    elsif d.failed_to is not null then
+        insert into tenure.domain_failed values (d.id, d.failed_from, d.failed_to);
         d.any_failed := true;
     end if;
+    if others and from_new = of_offset then
+        select * into below from tenure.domain_failed f where f.domain = d.id and f.from_offset < of_offset
+         order by f.from_offset desc limit 1;
+        if below.to_offset = of_offset - 1 then
+            delete from tenure.domain_failed f where f.domain = d.id and f.from_offset = below.from_offset;
+            from_new := below.from_offset;
+        end if;
+    end if;
+    if others and to_new = of_offset and of_offset < 9223372036854775807 then
+        delete from tenure.domain_failed f where f.domain = d.id and f.from_offset = of_offset + 1
+        returning f.to_offset into taken;
+        to_new := coalesce(taken, of_offset);
+    end if;
+    d.failed_from := from_new;
+    d.failed_to := to_new;
 end $$;
 
 -- The first offset that waits, or null.
@@ -102,8 +120,28 @@ begin
     d.event_seq := d.event_seq + 1;
     insert into tenure.domain_event (domain, seq, at, event_offset, token, nth, what, holder)
     values (d.id, d.event_seq, now, of_offset, domain_tell.token, domain_tell.nth, domain_tell.what, domain_tell.holder);
+    -- That one alone: a look for all before it would walk over what this transaction has deleted already.
     if d.event_seq > 100 then
-        delete from tenure.domain_event e where e.domain = d.id and e.seq <= d.event_seq - 100;
+        delete from tenure.domain_event e where e.domain = d.id and e.seq = d.event_seq - 100;
+    end if;
+end $$;
+
+-- A write was refused (L8): counted by token and code. Beyond a hundred, those refused the longest ago give way.
+create or replace function tenure.domain_refuse(
+    d tenure.domain, of_code text, of_token bigint, of_verb text, now timestamptz
+) returns void language plpgsql as $$
+declare
+    times bigint;
+begin
+    insert into tenure.domain_refusal as r (domain, at, token, code, verb)
+    values (d.id, now, of_token, of_code, of_verb)
+    on conflict (domain, code, token) do update set at = excluded.at, verb = excluded.verb, count = r.count + 1
+    returning r.count into times;
+    if times = 1 then
+        delete from tenure.domain_refusal r
+         where r.domain = d.id
+           and (r.code, r.token) in (select k.code, k.token from tenure.domain_refusal k where k.domain = d.id
+                                      order by k.at desc, k.code desc, k.token desc offset 100);
     end if;
 end $$;
 
@@ -155,7 +193,7 @@ create or replace function tenure.domain_save(d tenure.domain) returns void lang
     update tenure.domain t
        set last_token = d.last_token, current_offset = d.current_offset, acquired_at = d.acquired_at,
            lease_ms = d.lease_ms, expires_at = d.expires_at, ended_from = d.ended_from, ended_to = d.ended_to,
-           ended_top = d.ended_top, waiting_seq = d.waiting_seq, event_seq = d.event_seq, backlog_len = d.backlog_len,
+           ended_top = d.ended_top, failed_from = d.failed_from, failed_to = d.failed_to, waiting_seq = d.waiting_seq, event_seq = d.event_seq, backlog_len = d.backlog_len,
            ended_others = d.ended_others, retry_count = d.retry_count, takeovers = d.takeovers,
            expiry_told = d.expiry_told, any_failed = d.any_failed, holder = d.holder
      where t.id = d.id;

@@ -1,23 +1,23 @@
 -- One verb on one domain, as its document words it (D1), with holder, expiry and skip (D3, D4, D7). The quick ways of
 -- `domain_acquire` and its neighbours answer most calls; what they leave comes here.
--- Parameters  `verb`: acquire, succeed, fail, heartbeat or skip. `base` is that of the epoch (L2). The caller
---             holds the row of the domain and read `now` after it had it (L5).
+-- Parameters  `d`: the domain's row, which the caller holds, and null where there is none; it comes back as the verb left
+--             it, `changed` if that is to be written. `verb`: acquire, succeed, fail, heartbeat or skip. `base` is that of
+--             the epoch (L2). `now` was read after the row was locked (L5).
 -- Guard       succeed, fail, heartbeat: the token of the lease, and a lease that has not run out.
 -- Reply       `word`, in the document's words or as the code of the refusal; `fact`: the hint, the expired offset, the
 --             expected offset or the count of retries.
-create or replace function tenure.domain_one(
-    verb text, of_name text, of_offset bigint, of_token bigint, of_holder text, of_lease_ms bigint, base bigint,
+create or replace function tenure.domain_step(
+    verb text, inout d tenure.domain, of_offset bigint, of_token bigint, of_holder text, of_lease_ms bigint, base bigint,
     now timestamptz,
-    out word text, out told bigint, out fact bigint, out until timestamptz
+    out word text, out told bigint, out fact bigint, out until timestamptz, out changed boolean
 ) language plpgsql set enable_seqscan = off set jit = off as $$
 declare
-    d tenure.domain;
     ended text;
     expired boolean;
     head bigint;
     moved bigint;
 begin
-    select t.* into d from tenure.domain t where t.name = of_name;
+    changed := false;
     expired := coalesce(d.current_offset is not null and d.expires_at <= now, false);
 
     if verb in ('succeed', 'fail', 'heartbeat') then
@@ -30,10 +30,7 @@ begin
         end if;
         if word is not null then
             if d.id is not null then
-                insert into tenure.domain_refusal as r (domain, at, token, code, verb)
-                values (d.id, now, case when of_token > 0 then of_token end, word, domain_one.verb)
-                on conflict (domain, code) do update
-                   set at = excluded.at, token = excluded.token, verb = excluded.verb, count = r.count + 1;
+                perform tenure.domain_refuse(d, word, greatest(of_token, 0), domain_step.verb, now);
             end if;
             return;
         end if;
@@ -130,7 +127,28 @@ begin
         end if;
         d := tenure.domain_end(d, of_offset, true);
     end case;
-    perform tenure.domain_save(d);
+    changed := true;
+end $$;
+
+-- One verb on one domain, which its caller holds.
+create or replace function tenure.domain_one(
+    verb text, of_name text, of_offset bigint, of_token bigint, of_holder text, of_lease_ms bigint, base bigint,
+    now timestamptz,
+    out word text, out told bigint, out fact bigint, out until timestamptz
+) language plpgsql set enable_seqscan = off set jit = off as $$
+declare
+    d tenure.domain;
+    done record;
+begin
+    select t.* into d from tenure.domain t where t.name = of_name;
+    select s.* into done from tenure.domain_step(verb, d, of_offset, of_token, of_holder, of_lease_ms, base, now) s;
+    if done.changed then
+        perform tenure.domain_save(done.d);
+    end if;
+    word := done.word;
+    told := done.told;
+    fact := done.fact;
+    until := done.until;
 end $$;
 
 -- Makes domains that were never used. Before any row is locked, and in one order, so that two callers never wait for
@@ -164,9 +182,11 @@ begin
                    from unnest(names) with ordinality as n(name, ord) order by n.ord);
 end $$;
 
--- One verb on many domains, one by one in the order of the call; a name may come more than once. For verbs without a
--- quick way, and for what a call asks of a domain after its first.
+-- One verb on many domains, each in the order of the call; a name may come more than once. For verbs without a quick way,
+-- and for what a call asks of a domain after its first.
 -- Parameters  of `acquire` offsets, holders and spans; of `fail` tokens; of `skip` offsets. The others are null.
+-- Writes      each row once, whatever is asked of it: a row that one transaction has written a thousand times is found
+--             by walking over all it was.
 create or replace function tenure.domain_each(
     verb text, names text[], offsets bigint[], tokens bigint[], holders text[], lease_mss bigint[]
 ) returns table (ord bigint, word text, told bigint, fact bigint, until timestamptz) language plpgsql
@@ -175,6 +195,10 @@ create or replace function tenure.domain_each(
 declare
     base bigint;
     now timestamptz;
+    item record;
+    done record;
+    d tenure.domain;
+    changed boolean := false;
 begin
     perform tenure.durably();
     if verb in ('acquire', 'skip') then
@@ -185,9 +209,30 @@ begin
     if verb = 'acquire' then
         base := tenure.token_base();
     end if;
-    return query
-        select i.ord, o.word, o.told, o.fact, o.until
-          from unnest(names, offsets, tokens, holders, lease_mss) with ordinality
-               as i(name, at_offset, token, holder, lease_ms, ord),
-               tenure.domain_one(verb, i.name, i.at_offset, i.token, i.holder, i.lease_ms, base, now) o;
+    for item in
+        select i.* from unnest(names, offsets, tokens, holders, lease_mss) with ordinality
+                        as i(name, at_offset, token, holder, lease_ms, ord)
+         order by i.name collate "C", i.ord
+    loop
+        if item.name is null or d.name is distinct from item.name then
+            if changed then
+                perform tenure.domain_save(d);
+            end if;
+            changed := false;
+            select t.* into d from tenure.domain t where t.name = item.name;
+        end if;
+        select s.* into done
+          from tenure.domain_step(verb, d, item.at_offset, item.token, item.holder, item.lease_ms, base, now) s;
+        d := done.d;
+        changed := changed or done.changed;
+        ord := item.ord;
+        word := done.word;
+        told := done.told;
+        fact := done.fact;
+        until := done.until;
+        return next;
+    end loop;
+    if changed then
+        perform tenure.domain_save(d);
+    end if;
 end $$;

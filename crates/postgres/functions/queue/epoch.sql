@@ -4,27 +4,25 @@
 -- new: the same backup may have been restored before, or another standby promoted. Moved to where the clock says, it
 -- leaves behind whatever any other history of this store can have drawn.
 
--- Moves the counter to max(last + 1, milliseconds since 2026 x 2^12) and counts it.
+-- Raises the epoch: moves the counter to max(last + 1, milliseconds since 2026 x 2^12), and counts it.
 -- Guard  refuses (TE005) to go beyond 2^53: a clock set far ahead would spend all tokens that are left.
 -- Reply  the epoch and its base: tokens of jobs, units and chunks are larger, those of domains at least as large.
 -- Locks  the row of `epoch`.
-create or replace function tenure.raise_epoch(out epoch integer, out base bigint) language plpgsql as $$
+create or replace function tenure.new_epoch(out epoch integer, out base bigint) language plpgsql as $$
 #variable_conflict use_column
 declare
-    by_clock bigint := (tenure.micros(tenure.clock()) / 1000 - 1767225600000) * 4096;
+    ms bigint := tenure.micros(tenure.clock()) / 1000 - 1767225600000;
 begin
     perform from tenure.epoch e for update;
     base := nextval('tenure.grant_counter');
-    if by_clock > base then
+    if ms >= 2199023255552 then
+        raise exception 'no tokens are left where the clock is, %', tenure.clock() using errcode = 'TE005';
+    elsif ms * 4096 > base then
         -- Raised by hand, others draw at this very moment: a million is more than they take between these two lines.
-        base := greatest(by_clock, base + 1048576);
-        if base >= 9007199254740992 then
-            raise exception 'no tokens are left where the server''s clock is, %: set it right', tenure.clock()
-                  using errcode = 'TE005';
-        end if;
+        base := greatest(ms * 4096, base + 1048576);
         perform setval('tenure.grant_counter', base);
     end if;
-    update tenure.epoch e set epoch = e.epoch + 1, base = raise_epoch.base returning e.epoch into epoch;
+    update tenure.epoch e set epoch = e.epoch + 1, base = new_epoch.base returning e.epoch into epoch;
 end $$;
 
 -- Raises the epoch if the server is not the one that drew the last token.
@@ -41,18 +39,13 @@ begin
     select * into known from tenure.epoch for update;
     if (known.system_identifier, known.timeline, known.relation) is distinct from
        (here_system, here_timeline, here_relation) then
-        known.epoch := (select r.epoch from tenure.raise_epoch() r);
+        known.epoch := (select r.epoch from tenure.new_epoch() r);
     end if;
     update tenure.epoch
        set system_identifier = here_system, timeline = here_timeline, relation = here_relation,
            server_started_at = pg_postmaster_start_time();
     return known.epoch;
 end $$;
-
--- Raises the epoch by hand.
-create or replace function tenure.new_epoch() returns integer language sql as $$
-    select r.epoch from tenure.raise_epoch() r;
-$$;
 
 -- The base of the epoch, at this very moment. Raises TE001 where the server may not be the one that drew the last token:
 -- the caller has the epoch checked, and asks again.

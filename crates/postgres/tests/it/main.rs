@@ -19,5 +19,6 @@ mod sync;
 mod sync_mixed;
 mod sync_waits;
 mod timeouts;
+mod tokens;
 mod unknown;
 mod workers;

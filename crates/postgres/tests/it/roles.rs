@@ -59,7 +59,8 @@ async fn the_runtime_role_has_every_verb_and_agrees_with_core() {
     // What a walk does not ask for.
     let runtime = Runtime::open(Time(1)).await;
     assert_eq!(runtime.store.now().await.unwrap(), Time(1));
-    assert_eq!(runtime.store.epoch().await.unwrap(), 0);
+    assert_eq!(runtime.store.epoch().await.unwrap().count, 0);
+    assert_eq!(runtime.store.new_epoch().await.unwrap().count, 1);
     assert!(runtime.store.describe().await.unwrap().contains("schema tenure"));
 }
 

@@ -4,8 +4,9 @@ use crate::support::{connect, database};
 use tenure_core::Token;
 use tenure_core::queue::{Act, Claim, Ending, NewJob};
 use tenure_postgres::PostgresStore;
-use tenure_store::{QueueStore, StoreError, Upkeep};
+use tenure_store::{Level, QueueStore, StoreError, Upkeep};
 use tenure_testing::{PostgresServer, ServerOptions, StopMode, TestDatabase};
+use tokio_postgres::Client;
 
 async fn token(store: &PostgresStore) -> Token {
     store.enqueue(vec![NewJob::new("q", "k", "1")]).await.unwrap().unwrap();
@@ -55,6 +56,82 @@ async fn x_an_older_schema_waits_for_migrate() {
     token(&PostgresStore::open(database.url()).await.unwrap()).await;
 }
 
+/// What every function of the schema says, by its signature.
+async fn functions(hand: &Client) -> Vec<(String, String)> {
+    let sql = "select p.oid::regprocedure::text, pg_get_functiondef(p.oid) from pg_proc p
+                where p.pronamespace = 'tenure'::regnamespace order by 1";
+    hand.query(sql, &[]).await.unwrap().iter().map(|row| (row.get(0), row.get(1))).collect()
+}
+
+/// As an earlier release left them: another body, other arguments, one that is no longer there.
+const EARLIER: &str = "
+    create or replace function tenure.draw_tokens(n integer) returns bigint[] language sql as 'select array[7::bigint]';
+    create function tenure.draw_tokens(n bigint) returns bigint[] language sql as 'select array[8::bigint]';
+    create function tenure.forgotten(t tenure.job) returns bigint language sql as 'select 9::bigint';
+    update tenure.functions set release = '0.0.1', digest = 'earlier', names = names || 'tenure.forgotten(tenure.job)'::text";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn x_functions_of_an_earlier_release_wait_for_migrate() {
+    let database = database().await;
+    let hand = connect(database.url()).await;
+    let before = functions(&hand).await;
+    hand.batch_execute(EARLIER).await.unwrap();
+    let refused = PostgresStore::open(database.url()).await.unwrap_err();
+    assert!(matches!(refused, StoreError::FunctionsDiffer { .. }), "{refused}");
+    assert!(refused.to_string().contains("0.0.1 (earlier)"), "{refused}");
+    assert_eq!(refused.code(), "schema_older");
+    PostgresStore::migrate(database.url()).await.unwrap();
+    assert_eq!(functions(&hand).await, before);
+    token(&PostgresStore::open(database.url()).await.unwrap()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn x_a_function_that_answered_otherwise_is_replaced_with_the_rights_it_had() {
+    let database = database().await;
+    let hand = connect(database.url()).await;
+    let before = functions(&hand).await;
+    hand.batch_execute(EARLIER).await.unwrap();
+    hand.batch_execute(
+        "drop function tenure.draw_tokens(integer);
+         create function tenure.draw_tokens(n integer) returns text language sql as 'select null::text';
+         revoke execute on function tenure.draw_tokens(integer) from public;
+         grant execute on function tenure.draw_tokens(integer) to pg_monitor;
+         create function tenure.of_the_user() returns integer language sql as 'select 1'",
+    )
+    .await
+    .unwrap();
+    PostgresStore::migrate(database.url()).await.unwrap();
+    let mine =
+        "select tenure.of_the_user(), has_function_privilege('pg_monitor', 'tenure.draw_tokens(integer)', 'execute'),
+                       has_function_privilege('pg_read_all_stats', 'tenure.draw_tokens(integer)', 'execute')";
+    let row = hand.query_one(mine, &[]).await.unwrap();
+    assert_eq!((row.get::<_, i32>(0), row.get::<_, bool>(1), row.get::<_, bool>(2)), (1, true, false));
+    hand.batch_execute("drop function tenure.of_the_user()").await.unwrap();
+    assert_eq!(functions(&hand).await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn x_functions_of_a_later_release_are_never_replaced_by_an_earlier_one() {
+    let database = database().await;
+    let hand = connect(database.url()).await;
+    let store = PostgresStore::open(database.url()).await.unwrap();
+    hand.batch_execute("update tenure.functions set release = '99.0.0', digest = 'tomorrow'").await.unwrap();
+    for refused in
+        [PostgresStore::open(database.url()).await.map(drop), PostgresStore::migrate(database.url()).await.map(drop)]
+    {
+        let refused = refused.unwrap_err();
+        assert!(matches!(refused, StoreError::FunctionsNewer { .. }), "{refused}");
+        assert_eq!(refused.code(), "schema_newer");
+    }
+    let digest = hand.query_one("select digest from tenure.functions", &[]).await.unwrap();
+    assert_eq!(digest.get::<_, &str>(0), "tomorrow");
+    // One that was opened before goes on, and its doctor says so.
+    let findings = store.examine().await.unwrap();
+    let functions = findings.iter().find(|finding| finding.topic == "functions").unwrap();
+    assert_eq!(functions.level, Level::Wrong, "{functions:?}");
+    assert!(functions.found.contains("99.0.0"), "{functions:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn two_schemas_of_one_database_are_two_stores() {
     let database = TestDatabase::create().await.unwrap();
@@ -71,22 +148,23 @@ async fn l2_a_server_that_is_not_the_one_that_drew_the_tokens_raises_the_epoch()
     let database = database().await;
     let store = PostgresStore::open(database.url()).await.unwrap();
     let hand = connect(database.url()).await;
-    let mut last = token(&store).await;
+    let (mut last, mut epoch) = (token(&store).await, store.epoch().await.unwrap());
     for sign in [
         "timeline = '000000AA'",
         "system_identifier = 1, server_started_at = 'epoch'",
         // A dump put back into the same database.
-        "relation = 1, server_started_at = 'epoch'",
+        "relation = 1",
     ] {
         hand.batch_execute(&format!("update tenure.epoch set {sign}")).await.unwrap();
-        let next = token(&store).await;
-        assert_eq!(next.epoch(), last.epoch() + 1, "{sign}");
-        assert!(next > last);
-        last = next;
+        let (next, raised) = (token(&store).await, store.epoch().await.unwrap());
+        assert_eq!(raised.count, epoch.count + 1, "{sign}");
+        assert!(last < raised.base && raised.base < next, "{sign}");
+        (last, epoch) = (next, raised);
     }
     // A restart alone is no other server.
     hand.batch_execute("update tenure.epoch set server_started_at = 'epoch'").await.unwrap();
-    assert_eq!(token(&store).await.epoch(), last.epoch());
+    assert_eq!(token(&store).await, Token(last.0 + 1));
+    assert_eq!(store.epoch().await.unwrap(), epoch);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,7 +5,7 @@ use crate::fault::{Done, Fault};
 use crate::sql;
 use rusqlite::{Connection, OptionalExtension, params};
 use tenure_core::Time;
-use tenure_core::domain::{Books, EVENTS_KEPT, Event, OFFSET_MAX, Terminal, Verb, What};
+use tenure_core::domain::{Books, EVENTS_KEPT, Event, OFFSET_MAX, REFUSALS_KEPT, Terminal, Verb, What};
 
 /// The tables of one domain.
 pub(super) struct Tables<'a> {
@@ -148,7 +148,12 @@ impl Books for Tables<'_> {
         if event.what == What::Refused {
             let verb = event.verb.map(Verb::as_str);
             let mut refused = self.conn.prepare_cached(sql::DOMAIN_REFUSED)?;
-            refused.execute((self.id, event.refused, event.at.0, verb, token))?;
+            let code = event.refused;
+            let params = (self.id, code, event.at.0, verb, token.unwrap_or(0));
+            let count: i64 = refused.query_row(params, |row| row.get(0))?;
+            if count == 1 {
+                self.conn.prepare_cached(sql::DOMAIN_REFUSALS_TRIM)?.execute((self.id, REFUSALS_KEPT as i64))?;
+            }
             return Ok(());
         }
         self.counts.event_seq += 1;

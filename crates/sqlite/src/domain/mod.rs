@@ -10,6 +10,7 @@ use crate::fault::Done;
 use crate::inbox::Step;
 use crate::savepoint::apart;
 use crate::sql;
+use crate::tokens;
 use row::Row;
 use std::convert::Infallible;
 use tenure_core::domain::rules::{self, Asker};
@@ -18,14 +19,10 @@ use tenure_core::domain::{
     Skipped, Succeeded,
 };
 
-fn epoch(step: &Step<'_>) -> Done<u16> {
-    Ok(step.conn.prepare_cached(sql::EPOCH)?.query_row([], |row| row.get(0))?)
-}
-
 fn acquire(step: &Step<'_>, acquires: &[Acquire]) -> Done<Vec<Answer<Acquired>>> {
-    let epoch = epoch(step)?;
+    let base = tokens::epoch(step)?.base;
     let one = |it: &Acquire| {
-        let asker = Asker { holder: it.holder.as_ref(), lease_ms: it.lease_ms, epoch };
+        let asker = Asker { holder: it.holder.as_ref(), lease_ms: it.lease_ms, base };
         Row::made(step, &it.domain)?
             .with(step, |record, books| rules::acquire(record, books, it.offset, asker, step.now))
     };
@@ -63,12 +60,12 @@ fn heartbeat(step: &Step<'_>, beats: &[Held]) -> Done<Vec<Answer<Beaten>>> {
 }
 
 fn advance(step: &Step<'_>, advances: &[Advance]) -> Done<Vec<Answer<Advanced>>> {
-    let epoch = epoch(step)?;
+    let base = tokens::epoch(step)?.base;
     advances
         .iter()
         .map(|it| {
             let Some(row) = Row::find(step, &it.domain)? else { return Ok(Err(Refused::LeaseNotFound)) };
-            let asker = Asker { holder: it.holder.as_ref(), lease_ms: it.lease_ms, epoch };
+            let asker = Asker { holder: it.holder.as_ref(), lease_ms: it.lease_ms, base };
             row.with(step, |record, books| rules::advance(record, books, it.token, it.next, asker, step.now))
         })
         .collect()

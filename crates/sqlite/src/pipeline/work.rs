@@ -5,6 +5,7 @@ use super::unit::{end, find, judge, run, save};
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
+use crate::tokens;
 use tenure_core::lease::{Pulse, renewed};
 use tenure_core::pipeline::rules::{self, Judgement};
 use tenure_core::pipeline::{
@@ -40,12 +41,9 @@ pub(crate) fn claim(step: &Step<'_>, claim: &Claim) -> Done<Option<Claims>> {
     if count == 0 {
         return Ok(Some(Claims::default()));
     }
-    let (epoch, last): (u16, i64) =
-        step.conn.prepare_cached(sql::DRAW_GRANTS)?.query_row([count as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut units = Vec::with_capacity(count);
-    for (n, unit) in found.into_iter().enumerate() {
-        let counter = last as u64 - (count - 1 - n) as u64;
-        units.push(grant(step, unit, claim, Token::new(epoch, counter))?);
+    for (unit, token) in found.into_iter().zip(tokens::draw(step, count)?) {
+        units.push(grant(step, unit, claim, token)?);
     }
     Ok(Some(Claims { units }))
 }

@@ -9,6 +9,7 @@ use super::{Keys, change, ids, names, recover, row};
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
+use crate::tokens;
 use rusqlite::params;
 use std::collections::BTreeSet;
 use tenure_core::lease::renewed;
@@ -79,17 +80,13 @@ fn promote(step: &Step<'_>, queue: &str) -> Done<usize> {
 /// Puts jobs under new leases.
 fn grant(step: &Step<'_>, claim: &Claim, pick: &Pick<'_>, due: &[Due]) -> Done<Vec<ClaimedJob>> {
     let grants = grants(claim, due);
-    let counters = grants.len() as u64;
-    let (epoch, last): (u16, u64) =
-        step.conn.prepare_cached(sql::DRAW_GRANTS)?.query_row([counters], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let started = match claim.grants {
         Grants::Each => due.len(),
         Grants::Shared { started } => started as usize,
     };
     let mut jobs = read(step, due, renewed(None, step.now, claim.lease_ms))?;
     let mut insert = step.conn.prepare_cached(sql::GRANT)?;
-    for (counter, units) in (last + 1 - counters..).zip(&grants) {
-        let token = Token::new(epoch, counter);
+    for (token, units) in tokens::draw(step, grants.len())?.zip(&grants) {
         let ids = ids(units.iter().map(|i| jobs[*i].id));
         mark(step, units.iter().map(|i| jobs[*i].id), &ids, token)?;
         let keyed = units.iter().any(|i| jobs[*i].ordering_key.is_some() || jobs[*i].limit_key.is_some());

@@ -8,6 +8,7 @@ use crate::fault::Done;
 use crate::inbox::Step;
 use crate::savepoint::readable;
 use crate::sql;
+use crate::tokens;
 use rusqlite::{OptionalExtension, Params};
 use std::cmp::Reverse;
 use std::fmt::Debug;
@@ -151,9 +152,7 @@ fn next(step: &Step<'_>, sync: &Sync) -> Done<Result<Chunk, Idle>> {
 }
 
 fn draw(step: &Step<'_>) -> Done<Token> {
-    let mut draw = step.conn.prepare_cached(sql::DRAW_GRANTS)?;
-    let (epoch, counter) = draw.query_row([1], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(Token::new(epoch, counter))
+    tokens::draw(step, 1)?.next().ok_or_else(|| Fault::broken("no token was drawn"))
 }
 
 /// Milliseconds until `at`, rounded up: asking a moment too early would find nothing.

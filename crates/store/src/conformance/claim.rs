@@ -225,17 +225,18 @@ pub async fn l2_tokens_never_repeat_over_jobs<H: Harness>() {
     assert!(tokens.is_sorted_by(|a, b| a < b), "{tokens:?}");
 }
 
-/// A raised epoch outranks every earlier token, and stays below 2^53.
+/// A raised epoch outranks every earlier token, and stays below 2^53: it moves the counter to where the clock is.
 pub async fn l2_a_new_epoch_outranks_every_earlier_token<H: Harness>() {
     let w = World::<H>::open().await;
     w.fill(2).await;
     let before = w.take("a").await.token;
     let epoch = w.store.epoch().await.expect("epoch");
-    assert_eq!(w.store.new_epoch().await.expect("new_epoch"), epoch + 1);
-    assert_eq!(w.store.epoch().await.expect("epoch"), epoch + 1);
+    let raised = w.store.new_epoch().await.expect("new_epoch");
+    assert_eq!((raised.count, w.store.epoch().await.expect("epoch")), (epoch.count + 1, raised));
+    // 123 ms since 2026, 4096 tokens for each.
+    assert!(raised.base > before && raised.base.0 >= 123 << 12, "{raised:?}");
     let after = w.take("a").await.token;
-    assert!(after > before && after.0 < 1 << 53);
-    assert_eq!((before.epoch(), after.epoch()), (epoch, epoch + 1));
+    assert!(after > raised.base && after.0 < 1 << 53);
 }
 
 /// A lease from before the epoch was raised is still held.

@@ -518,8 +518,8 @@ impl From<Vec<tenure::Event>> for Timeline {
 /// The epoch of a store.
 #[derive(Debug, Serialize)]
 pub struct Epoch {
-    /// The epoch of the tokens drawn from now on.
-    pub epoch: u16,
+    /// How often the counter of tokens was moved ahead.
+    pub epoch: u32,
 }
 
 /// The schema of a store.

@@ -14,7 +14,7 @@ pub(crate) struct NewEpoch {}
 
 impl NewEpoch {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let epoch = tenure.new_epoch().await?;
+        let epoch = tenure.new_epoch().await?.count;
         output.show(&reply::Epoch { epoch }, |output, reply| output.line(&reply.epoch.to_string()));
         Ok(())
     }

@@ -12,7 +12,7 @@ use super::request::*;
 use super::rules::{self, Judgement, Settled};
 use super::unit::*;
 use super::{RECOVERED_PER_CLAIM, RETENTION_MS};
-use crate::lease::{LostReason, Pulse, Token, live, renewed};
+use crate::lease::{LostReason, Pulse, Token, Tokens, live, renewed};
 use crate::queue::Lease;
 use crate::time::Time;
 use std::cmp::Reverse;
@@ -21,8 +21,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Every pipeline, run, unit, lease and event of one engine.
 #[derive(Debug, Default)]
 pub struct Pipelines {
-    epoch: u16,
-    grants_drawn: u64,
     last_run: i64,
     last_unit: i64,
     definitions: BTreeMap<(String, u32), (Definition, Time)>,
@@ -63,11 +61,6 @@ impl Pipelines {
     #[must_use]
     pub fn new() -> Pipelines {
         Pipelines::default()
-    }
-
-    /// The epoch of the tokens drawn from now on (L2).
-    pub fn set_epoch(&mut self, epoch: u16) {
-        self.epoch = epoch;
     }
 
     /// Puts a version of a pipeline on record. It was [checked](Definition::check) before.
@@ -119,7 +112,7 @@ impl Pipelines {
 
     /// Takes units that are `READY`, after returning those whose lease ran out. `None`: no version of that pipeline has
     /// such a stage.
-    pub fn claim(&mut self, claim: &Claim, now: Time) -> Option<Claims> {
+    pub fn claim(&mut self, claim: &Claim, tokens: &mut Tokens, now: Time) -> Option<Claims> {
         let known = |stage: &String| {
             let of_pipeline = self.definitions.iter().filter(|((name, _), _)| *name == claim.pipeline);
             of_pipeline.into_iter().any(|(_, (definition, _))| definition.find(stage).is_some())
@@ -140,13 +133,15 @@ impl Pipelines {
             found.extend(ready.into_iter().flatten().take(claim.max as usize));
         }
         found.sort();
-        let units = found.into_iter().take(claim.max as usize).map(|(_, id)| self.grant(id, claim, now)).collect();
+        let units = found
+            .into_iter()
+            .take(claim.max as usize)
+            .map(|(_, id)| self.grant(id, claim, tokens.draw(), now))
+            .collect();
         Some(Claims { units })
     }
 
-    fn grant(&mut self, id: i64, claim: &Claim, now: Time) -> ClaimedUnit {
-        self.grants_drawn += 1;
-        let token = Token::new(self.epoch, self.grants_drawn);
+    fn grant(&mut self, id: i64, claim: &Claim, token: Token, now: Time) -> ClaimedUnit {
         let mut unit = self.units[&id].clone();
         unit.granted_ms = claim.lease_ms.unwrap_or(unit.lease_ms);
         let expires_at = now.plus_ms(unit.granted_ms);

@@ -13,7 +13,7 @@ use super::job::{Attempt, Job, JobId, Outcome, Reason, Status};
 use super::request::*;
 use super::rules::{self, Current, Judgement, Presented, Running, Settled};
 use crate::bounds::{ATTEMPTS_KEPT, RECEIPT_MS};
-use crate::lease::{EPOCH_MAX, LostReason, Pulse, Token, live, renewed};
+use crate::lease::{Epoch, LostReason, Pulse, Token, Tokens, live, renewed};
 use crate::time::Time;
 use shelf::{Jobs, Rank, Shelf};
 use sight::Sightings;
@@ -23,8 +23,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 #[derive(Debug, Default)]
 pub struct Queues {
     last_id: i64,
-    epoch: u16,
-    grants_drawn: u64,
+    tokens: Tokens,
     max_running: Option<u32>,
     running: u64,
     jobs: Jobs,
@@ -84,17 +83,18 @@ impl Queues {
 
     /// The epoch of the tokens drawn from now on.
     #[must_use]
-    pub fn epoch(&self) -> u16 {
-        self.epoch
+    pub fn epoch(&self) -> Epoch {
+        self.tokens.epoch
     }
 
-    /// Raises the epoch, so that every later token outranks every earlier one (L2). `None` if it was the last.
-    pub fn new_epoch(&mut self) -> Option<u16> {
-        if self.epoch == EPOCH_MAX {
-            return None;
-        }
-        self.epoch += 1;
-        Some(self.epoch)
+    /// Raises the epoch, so that every later token outranks every earlier one (L2). `None` if none would be left.
+    pub fn new_epoch(&mut self, now: Time) -> Option<Epoch> {
+        self.tokens.raise(now)
+    }
+
+    /// The counter of tokens, for the other faces of the same store (L2: one for all).
+    pub fn tokens(&mut self) -> &mut Tokens {
+        &mut self.tokens
     }
 
     /// Adds jobs, all in one step and in this order, or none of them. They were [checked](NewJob::check) before.
@@ -263,8 +263,7 @@ impl Queues {
 
     /// A new lease over nothing yet.
     fn grant(&mut self, claim: &Claim, queue: &str, timeout_ms: Option<u64>, now: Time) -> Token {
-        self.grants_drawn += 1;
-        let token = Token::new(self.epoch, self.grants_drawn);
+        let token = self.tokens.draw();
         // A lease over several jobs outlives the timeout of each: there the worker itself must watch it.
         let ends_at = timeout_ms.filter(|_| claim.grants == Grants::Each).map(|ms| now.plus_ms(ms));
         let expires_at = capped(renewed(None, now, claim.lease_ms), ends_at);

@@ -10,7 +10,7 @@ use super::event::{SyncEvent, What};
 use super::request::*;
 use super::rules::{self, End, Judgement, Presented, Receipt};
 use super::unit::{Chunk, Standing, State, Sync, SyncId, Unit};
-use crate::lease::{LostReason, Token};
+use crate::lease::{LostReason, Token, Tokens};
 use crate::time::Time;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,6 @@ type Key = (String, String);
 #[derive(Debug, Default)]
 pub struct Syncs {
     last_id: i64,
-    drawn: u64,
     syncs: BTreeMap<SyncId, Sync>,
     /// The unfinished sync of each matrix (S6).
     open: BTreeMap<String, SyncId>,
@@ -125,9 +124,8 @@ impl Syncs {
         planned
     }
 
-    /// Takes the first sync that waits or whose lease ran out, by priority, age and id (S2). Tokens are drawn in
-    /// `epoch`.
-    pub fn claim_sync(&mut self, claim: &SyncClaim, epoch: u16, now: Time) -> Option<ClaimedSync> {
+    /// Takes the first sync that waits or whose lease ran out, by priority, age and id (S2).
+    pub fn claim_sync(&mut self, claim: &SyncClaim, tokens: &mut Tokens, now: Time) -> Option<ClaimedSync> {
         loop {
             let of = claim.matrix_id.as_ref();
             let waiting = self.open.iter().filter(|(matrix, _)| of.is_none_or(|of| of == *matrix));
@@ -142,7 +140,7 @@ impl Syncs {
                 }
                 self.remember_lapsed(Unit::sync(id), now);
             }
-            let token = self.draw(epoch);
+            let token = tokens.draw();
             let sync = self.syncs.get_mut(&id).expect("an open sync is on record");
             let lease_expires_at = sync.standing.take(&claim.owner, token, claim.lease_ms, now);
             return Some(ClaimedSync {
@@ -158,7 +156,7 @@ impl Syncs {
     }
 
     /// Takes the next chunk of a sync in the order of the plan, or the one that is named (S3).
-    pub fn claim_chunk(&mut self, claim: &ChunkClaim, epoch: u16, now: Time) -> Result<ClaimedChunk, Idle> {
+    pub fn claim_chunk(&mut self, claim: &ChunkClaim, tokens: &mut Tokens, now: Time) -> Result<ClaimedChunk, Idle> {
         let idle = |reason| Idle { reason, again_in_ms: None };
         let sync = self.syncs.get(&claim.sync).ok_or(idle(IdleReason::Unknown))?;
         if !sync.standing.open() {
@@ -177,7 +175,7 @@ impl Syncs {
                 }
                 self.remember_lapsed(Unit::chunk(claim.sync, &key.1), now);
             }
-            let token = self.draw(epoch);
+            let token = tokens.draw();
             return Ok(self.change(&key, |chunk| {
                 let lease_expires_at = chunk.standing.take(&claim.owner, token, claim.lease_ms, now);
                 chunk.attempt += 1;
@@ -335,11 +333,6 @@ impl Syncs {
             self.count(SyncEvent { verb, lost: Some(reason), ..event });
         }
         judgement
-    }
-
-    fn draw(&mut self, epoch: u16) -> Token {
-        self.drawn += 1;
-        Token::new(epoch, self.drawn)
     }
 
     fn write(&mut self, event: SyncEvent) {

@@ -55,7 +55,7 @@ pub async fn crowds<H: DomainHarness>(seeds: Range<u64>, calls_each: u64) -> Cro
 pub async fn crowd<H: DomainHarness>(seed: u64, calls_each: u64) -> Result<Crowd, String> {
     let harness = H::open_domains(START).await;
     let handles = [harness.domain_store(), harness.another_domain_store().await];
-    let epoch = harness.epoch().await;
+    let base = harness.epoch().await.base;
     let line = Arc::new(AtomicU64::new(0));
     let seen: Arc<[Seen; DOMAINS.len()]> = Arc::default();
     let mut histories: [Vec<Call>; DOMAINS.len()] = Default::default();
@@ -88,7 +88,7 @@ pub async fn crowd<H: DomainHarness>(seed: u64, calls_each: u64) -> Result<Crowd
             crowd.acquired += usize::from(acquired(&call.did));
         }
         let calls = history.len();
-        let done = explain(history, epoch).map_err(|(explained, stuck)| {
+        let done = explain(history, base).map_err(|(explained, stuck)| {
             format!("domain {name}: after {explained} of {calls} calls none of these can follow: {stuck:#?}")
         })?;
         crowd.calls += done.calls;

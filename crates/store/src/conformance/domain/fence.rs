@@ -2,8 +2,8 @@
 
 use super::DomainHarness;
 use super::tools::{ENQUEUED, World};
-use tenure_core::Token;
-use tenure_core::domain::{Acquire, Acquired, Advance, Advanced, Refused, Succeeded, Verb, What, token_of};
+use tenure_core::domain::{Acquire, Acquired, Advance, Advanced, Event, Refused, Succeeded, Verb, What, token_of};
+use tenure_core::{Time, Token};
 
 /// `lease_not_found`, and the domain is not made by it.
 pub async fn d1_a_domain_never_seen_has_no_lease<H: DomainHarness>() {
@@ -108,12 +108,13 @@ pub async fn l2_tokens_grow_over_a_raised_epoch<H: DomainHarness>() {
     world.succeed(first).await.unwrap();
     let epoch = world.harness.raise_epoch().await;
     let second = world.hold(2).await;
-    assert_eq!((second.epoch(), second > first), (epoch, true));
+    assert!(epoch.base > first);
+    assert_eq!(second, epoch.base);
     assert_eq!(world.succeed(second).await, Ok(Succeeded::NoBacklog));
     assert_eq!(world.hold(3).await, Token(second.0 + 1));
 }
 
-/// One event for each kind of refusal, with the last of them.
+/// One event for each token and kind of refusal, with the last of them.
 pub async fn l8_refused_writes_are_counted_into_one_event<H: DomainHarness>() {
     let mut world = World::<H>::open().await;
     let token = world.hold(1).await;
@@ -126,10 +127,49 @@ pub async fn l8_refused_writes_are_counted_into_one_event<H: DomainHarness>() {
     world.succeed(token).await.unwrap();
     assert!(world.beat(token).await.is_err());
     let events = world.events().await;
-    assert_eq!(events.len(), 2, "{events:?}");
+    assert_eq!(events.len(), 3, "{events:?}");
     let told = |i: usize| (events[i].refused, events[i].verb, events[i].token, events[i].count, events[i].at);
-    assert_eq!(told(0), (Some("lease_not_found"), Some(Verb::Heartbeat), Some(token), 1, at));
-    assert_eq!(told(1), (Some("token_mismatch"), Some(Verb::Fail), None, 6, at));
+    let last = Time(at.0 - 1_000);
+    assert_eq!(told(0), (Some("token_mismatch"), Some(Verb::Succeed), Some(Token(token.0 + 7)), 5, last));
+    assert_eq!(told(1), (Some("lease_not_found"), Some(Verb::Heartbeat), Some(token), 1, at));
+    assert_eq!(told(2), (Some("token_mismatch"), Some(Verb::Fail), None, 1, at));
+}
+
+/// The second zombie does not erase the first: another token's refusal is another event.
+pub async fn l8_each_refused_token_has_an_event_of_its_own<H: DomainHarness>() {
+    let mut world = World::<H>::open().await;
+    let mut zombies = Vec::new();
+    for takeover in 0..3 {
+        let acquire = Acquire::new("a", 1).holder(format!("worker-{takeover}")).lease_ms(100);
+        let Ok(Acquired::Acquired { token }) = world.ask(acquire).await else { panic!("no takeover {takeover}") };
+        zombies.push(token);
+        world.pass_ms(100).await;
+    }
+    let alive = zombies.pop().unwrap();
+    for zombie in [zombies[0], zombies[1], zombies[0]] {
+        assert_eq!(world.succeed(zombie).await, Err(Refused::TokenMismatch));
+    }
+    assert!(world.succeed(alive).await.is_err());
+    let refused = |event: &Event| event.refused.map(|code| (code, event.token.unwrap(), event.count));
+    let told: Vec<_> = world.events().await.iter().filter_map(refused).collect();
+    assert_eq!(told, [("lease_lost", alive, 1), ("token_mismatch", zombies[0], 2), ("token_mismatch", zombies[1], 1)]);
+}
+
+/// Whoever makes tokens up fills no store: those refused the longest ago give way.
+pub async fn l8_refused_tokens_are_bounded<H: DomainHarness>() {
+    let mut world = World::<H>::open().await;
+    let token = world.hold(1).await;
+    for n in 1..=105 {
+        assert!(world.succeed(Token(token.0 + n)).await.is_err());
+        world.pass_ms(1).await;
+    }
+    // Refused once more, the eldest of those left is the youngest.
+    assert!(world.succeed(Token(token.0 + 6)).await.is_err());
+    assert!(world.succeed(Token(token.0 + 106)).await.is_err());
+    let told: Vec<i64> = world.events().await.iter().map(|event| event.token.unwrap().0 - token.0).collect();
+    let mut left: Vec<i64> = (8..=105).chain([6, 106]).collect();
+    left.sort_by_key(|n| (*n == 6 || *n == 106, *n));
+    assert_eq!(told, left);
 }
 
 /// Two verbs in one step.

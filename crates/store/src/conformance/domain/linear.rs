@@ -6,11 +6,11 @@
 use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
-use tenure_core::Time;
 use tenure_core::domain::rules::Asker;
 use tenure_core::domain::{
     Acquire, Acquired, Advance, Advanced, Answer, Beaten, Domain, Failed, Held, Skip, Skipped, Succeeded,
 };
+use tenure_core::{Time, Token};
 
 /// What was asked, and what was answered.
 #[derive(Clone, Debug)]
@@ -51,9 +51,9 @@ pub struct Done {
     pub given_up: u64,
 }
 
-/// Explains `calls` on one domain that was empty before, in `epoch`. The longest beginning of an order that agrees, and
+/// Explains `calls` on one domain that was empty before, in the epoch with this base. The longest beginning of an order that agrees, and
 /// the calls that could not follow it, if there is no whole one.
-pub fn explain(mut calls: Vec<Call>, epoch: u16) -> Result<Done, (usize, Vec<Call>)> {
+pub fn explain(mut calls: Vec<Call>, base: Token) -> Result<Done, (usize, Vec<Call>)> {
     calls.sort_by_key(|call| call.asked);
     let start = calls.first().map_or(Time(0), |call| call.now);
     let mut seen: HashSet<(Vec<u64>, u64)> = HashSet::new();
@@ -67,7 +67,7 @@ pub fn explain(mut calls: Vec<Call>, epoch: u16) -> Result<Done, (usize, Vec<Cal
         };
         // A domain is made by the first call that makes it, at that call's instant.
         let mut domain = frame.domain.clone();
-        if !apply(&mut domain, &calls[next], start, epoch) {
+        if !apply(&mut domain, &calls[next], start, base) {
             continue;
         }
         let placed = frame.placed.with(next);
@@ -147,9 +147,9 @@ fn minimal(placed: &Placed, calls: &[Call]) -> Vec<usize> {
 }
 
 /// Does a call, and says whether core answers the same.
-fn apply(domain: &mut Option<Domain>, call: &Call, start: Time, epoch: u16) -> bool {
+fn apply(domain: &mut Option<Domain>, call: &Call, start: Time, base: Token) -> bool {
     let now = call.now;
-    let asker = |holder, lease_ms| Asker { holder, lease_ms, epoch };
+    let asker = |holder, lease_ms| Asker { holder, lease_ms, base };
     match &call.did {
         Did::Acquire(it, answer) => {
             let domain = domain.get_or_insert_with(|| Domain::new(start));
@@ -186,7 +186,6 @@ fn digest(domain: Option<&Domain>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure_core::Token;
 
     fn call(asked: u64, answered: u64, did: Did) -> Call {
         Call { asked, answered, now: Time(0), did }
@@ -202,19 +201,19 @@ mod tests {
     #[test]
     fn i21_calls_that_overlap_may_have_happened_in_either_order() {
         let calls = vec![acquire(0, 9, 1, WAITS), acquire(1, 8, 2, FIRST)];
-        assert_eq!(explain(calls, 0).unwrap().calls, 2);
+        assert_eq!(explain(calls, Token(0)).unwrap().calls, 2);
     }
 
     #[test]
     fn i21_calls_that_do_not_overlap_happened_one_after_the_other() {
         let calls = vec![acquire(0, 1, 1, WAITS), acquire(2, 3, 2, FIRST)];
-        assert!(explain(calls, 0).is_err());
+        assert!(explain(calls, Token(0)).is_err());
     }
 
     #[test]
     fn i21_two_holders_at_once_cannot_be_explained() {
         let calls = vec![acquire(0, 9, 1, FIRST), acquire(1, 8, 2, Acquired::Acquired { token: Token(2) })];
-        assert!(explain(calls, 0).is_err());
+        assert!(explain(calls, Token(0)).is_err());
     }
 
     #[test]
@@ -223,8 +222,8 @@ mod tests {
         let calls = |answer| {
             vec![acquire(0, 1, 1, FIRST), acquire(2, 3, 2, WAITS), succeed(4, answer), acquire(6, 7, 3, WAITS)]
         };
-        assert!(explain(calls(Succeeded::NoBacklog), 0).is_err());
-        let (explained, stuck) = explain(calls(Succeeded::NextHint { offset: 2 }), 0).unwrap_err();
+        assert!(explain(calls(Succeeded::NoBacklog), Token(0)).is_err());
+        let (explained, stuck) = explain(calls(Succeeded::NextHint { offset: 2 }), Token(0)).unwrap_err();
         assert_eq!((explained, stuck.len()), (3, 1), "only the last call has no place");
     }
 }

@@ -21,7 +21,7 @@ use super::Harness;
 use crate::DomainStore;
 use async_trait::async_trait;
 use std::sync::Arc;
-use tenure_core::Time;
+use tenure_core::{Epoch, Time};
 
 pub use crowd::{Crowd, crowd, crowds};
 pub use linear::{Call, Did, Done, explain};
@@ -43,10 +43,10 @@ pub trait DomainHarness: Sized + Send + Sync + 'static {
     async fn another_domain_store(&self) -> Arc<dyn DomainStore>;
 
     /// The epoch of tokens.
-    async fn epoch(&self) -> u16;
+    async fn epoch(&self) -> Epoch;
 
     /// Raises the epoch of tokens (L2); the one in force now.
-    async fn raise_epoch(&self) -> u16;
+    async fn raise_epoch(&self) -> Epoch;
 }
 
 #[async_trait]
@@ -67,11 +67,11 @@ impl<H: Harness> DomainHarness for H {
         self.another().await
     }
 
-    async fn epoch(&self) -> u16 {
+    async fn epoch(&self) -> Epoch {
         self.store().epoch().await.expect("the epoch")
     }
 
-    async fn raise_epoch(&self) -> u16 {
+    async fn raise_epoch(&self) -> Epoch {
         self.store().new_epoch().await.expect("a new epoch")
     }
 }
@@ -117,6 +117,8 @@ macro_rules! domain_conformance {
                 d5_what_is_no_token_is_a_mismatch,
                 l2_tokens_grow_over_a_raised_epoch,
                 l8_refused_writes_are_counted_into_one_event,
+                l8_each_refused_token_has_an_event_of_its_own,
+                l8_refused_tokens_are_bounded,
                 d8_an_advance_is_a_succeed_and_an_acquire,
                 d8_an_advance_prefers_what_waits,
                 d8_a_refused_advance_acquires_nothing,

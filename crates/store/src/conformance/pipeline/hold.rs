@@ -60,7 +60,9 @@ pub async fn l2_tokens_grow_with_every_claim<H: Harness>() {
     let mut last = Token(0);
     for turn in 0..4 {
         if turn == 2 {
-            world.store.new_epoch().await.unwrap();
+            let raised = world.store.new_epoch().await.unwrap();
+            assert!(raised.base > last);
+            last = raised.base;
         }
         let grip = world.grab("a", "w").await;
         assert!(grip.token > last);

@@ -14,7 +14,7 @@ use crate::conformance::Harness;
 use crate::{PipelineStore, Upkeep};
 use async_trait::async_trait;
 use std::sync::Arc;
-use tenure_core::Time;
+use tenure_core::{Epoch, Time};
 
 /// What a walk over pipelines needs of a backend: no other face. Every [`Harness`] is one.
 #[async_trait]
@@ -32,7 +32,7 @@ pub trait PipelineHarness: Sized + Send + Sync + 'static {
     async fn move_clock(&self, now: Time);
 
     /// Raises the epoch of tokens.
-    async fn raise_epoch(&self) -> u16;
+    async fn raise_epoch(&self) -> Epoch;
 }
 
 #[async_trait]
@@ -53,7 +53,7 @@ impl<H: Harness> PipelineHarness for H {
         self.set_clock(now).await;
     }
 
-    async fn raise_epoch(&self) -> u16 {
+    async fn raise_epoch(&self) -> Epoch {
         Upkeep::new_epoch(&*self.store()).await.expect("new_epoch")
     }
 }

@@ -16,7 +16,7 @@ use super::Harness;
 use crate::{SyncStore, Upkeep};
 use async_trait::async_trait;
 use std::sync::Arc;
-use tenure_core::Time;
+use tenure_core::{Epoch, Time};
 
 pub use walk::{Failure, Met, Report, walk, walks};
 
@@ -37,7 +37,7 @@ pub trait SyncHarness: Sized + Send + Sync + 'static {
     async fn move_clock(&self, now: Time);
 
     /// Raises the epoch of tokens.
-    async fn raise_epoch(&self) -> u16;
+    async fn raise_epoch(&self) -> Epoch;
 }
 
 #[async_trait]
@@ -58,7 +58,7 @@ impl<H: Harness> SyncHarness for H {
         self.set_clock(now).await;
     }
 
-    async fn raise_epoch(&self) -> u16 {
+    async fn raise_epoch(&self) -> Epoch {
         Upkeep::new_epoch(&*self.store()).await.expect("new_epoch")
     }
 }

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tenure_core::queue::{Beat, Beaten, Claim, Ending, Filter, Grants, JobId, QueueInfo, Queues, Start};
-use tenure_core::{Time, Token};
+use tenure_core::{Epoch, Time, Token};
 
 /// A backend may bound what one claim recovers: with more running than this, the walk sweeps instead of claiming.
 const RUNNING_MAX: u64 = 24;
@@ -60,8 +60,8 @@ pub(super) struct Runner<H> {
     endings: Vec<(Option<usize>, Ending)>,
     /// Jobs written to since they were last compared.
     pub(super) touched: BTreeSet<usize>,
-    /// Tokens are drawn in this epoch or a later one.
-    epoch: u16,
+    /// Tokens are beyond the base of this epoch.
+    epoch: Epoch,
     applied: u64,
 }
 
@@ -95,7 +95,7 @@ impl<H: Harness> Runner<H> {
             claims: Vec::new(),
             endings: Vec::new(),
             touched: BTreeSet::new(),
-            epoch: 0,
+            epoch: Epoch::default(),
             applied: 0,
         }
     }
@@ -190,8 +190,8 @@ impl<H: Harness> Runner<H> {
         same("claimed ids", &ids(&translated.jobs), &ids(&ours.jobs))?;
         for (theirs, ours) in theirs.jobs.iter().zip(&ours.jobs) {
             self.tables.granted(theirs.token, ours.token)?;
-            if theirs.token.epoch() < self.epoch {
-                return Err(format!("L2: token {} was drawn in an epoch before {}", theirs.token, self.epoch));
+            if theirs.token <= self.epoch.base {
+                return Err(format!("L2: token {} was drawn before {:?}", theirs.token, self.epoch));
             }
         }
         translated.jobs.iter_mut().for_each(|job| job.token = self.tables.token_to_core(job.token));
@@ -314,10 +314,10 @@ impl<H: Harness> Runner<H> {
     async fn new_epoch(&mut self, store: &dyn Store) -> Result<(), Wrong> {
         let before = store.epoch().await.map_err(unwell)?;
         let raised = store.new_epoch().await.map_err(unwell)?;
-        self.core.new_epoch();
+        self.core.new_epoch(self.now);
         self.epoch = raised;
         self.ledger.met(Met::EpochRaised);
-        same("new_epoch", &raised, &(before + 1))?;
+        same("new_epoch", &raised.count, &(before.count + 1))?;
         same("epoch", &store.epoch().await.map_err(unwell)?, &raised)
     }
 

@@ -5,16 +5,16 @@
 use super::Met;
 use super::run::{Wrong, refused_as};
 use std::collections::{BTreeMap, BTreeSet};
-use tenure_core::Time;
 use tenure_core::domain::{
     Acquire, Acquired, Advance, Advanced, Answer, Beaten, Change, Failed, Held, Recovered, Refused, Skip, Skipped,
     Succeeded,
 };
+use tenure_core::{Time, Token};
 
 #[derive(Debug, Default)]
 pub(super) struct Plain {
     all: BTreeMap<String, One>,
-    epoch: u16,
+    base: Token,
     pub(super) met: BTreeMap<Met, u64>,
 }
 
@@ -52,16 +52,16 @@ fn broken(rule: &str, what: impl std::fmt::Debug) -> Result<(), Wrong> {
 }
 
 impl Plain {
-    pub(super) fn new(epoch: u16) -> Plain {
-        Plain { epoch, ..Plain::default() }
+    pub(super) fn new(base: Token) -> Plain {
+        Plain { base, ..Plain::default() }
     }
 
     pub(super) fn meet(&mut self, met: Met) {
         *self.met.entry(met).or_default() += 1;
     }
 
-    pub(super) fn raised(&mut self, epoch: u16) {
-        self.epoch = epoch;
+    pub(super) fn raised(&mut self, base: Token) {
+        self.base = base;
         self.meet(Met::EpochRaised);
     }
 
@@ -70,7 +70,7 @@ impl Plain {
     }
 
     pub(super) fn acquired(&mut self, it: &Acquire, answer: Answer<Acquired>, now: Time) -> Result<(), Wrong> {
-        let epoch = self.epoch;
+        let base = self.base;
         let one = self.one(&it.domain);
         let offset = it.offset;
         let ended = one.processed.contains(&offset) || one.failed.contains(&offset);
@@ -98,8 +98,8 @@ impl Plain {
             }
             _ if ended => return broken("invariant 4", (offset, "has ended", answer)),
             Ok(Acquired::Acquired { token }) => {
-                if token.0 <= one.last_token || token.epoch() < epoch {
-                    return broken("L2", (token, "after", one.last_token, "in epoch", epoch));
+                if token.0 <= one.last_token || token < base {
+                    return broken("L2", (token, "after", one.last_token, "from", base));
                 }
                 let (retries, takeovers, met) = match &one.lease {
                     Some(lease) if lease.offset != offset => return broken("invariant 1", (lease, answer)),

@@ -48,12 +48,12 @@ impl<H: DomainHarness> Runner<H> {
     async fn open() -> Runner<H> {
         let harness = H::open_domains(START).await;
         let handles = [harness.domain_store(), harness.another_domain_store().await];
-        let epoch = harness.epoch().await;
+        let base = harness.epoch().await.base;
         Runner {
             harness,
             handles,
-            core: Domains::new(epoch),
-            plain: Plain::new(epoch),
+            core: Domains::new(base),
+            plain: Plain::new(base),
             now: START,
             told: Default::default(),
             largest: [0; DOMAINS.len()],
@@ -81,9 +81,9 @@ impl<H: DomainHarness> Runner<H> {
             }
             Op::Clock(by) => self.clock(*by).await,
             Op::NewEpoch => {
-                let epoch = self.harness.raise_epoch().await;
-                self.core.set_epoch(epoch);
-                self.plain.raised(epoch);
+                let base = self.harness.raise_epoch().await.base;
+                self.core.set_base(base);
+                self.plain.raised(base);
                 Ok(())
             }
             Op::Look(domain) => self.compare(DOMAINS[*domain]).await,

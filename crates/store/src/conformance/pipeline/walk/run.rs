@@ -18,7 +18,7 @@ use tenure_core::pipeline::{
     Act, Advanced, Artifact, Beat, Claim, ClaimedUnit, Ending, Filter, History, NewRun, NewSegment, Outcome, Pipelines,
     Reason, Record, Refusal, Run, RunAction, RunId, RunStatus, Sealed, StageInfo, StartRefusal, Status, Unit, UnitKey,
 };
-use tenure_core::{LostReason, Time, Token};
+use tenure_core::{Epoch, LostReason, Time, Token, Tokens};
 
 /// The step that failed, and what was wrong.
 pub(super) type Failed = (usize, String);
@@ -61,7 +61,9 @@ struct Runner<H> {
     core: Pipelines,
     now: Time,
     /// As it was last raised.
-    epoch: Option<u16>,
+    epoch: Option<Epoch>,
+    /// Those that core draws.
+    core_tokens: Tokens,
     /// The store's id and core's, in the order of starting.
     runs: Vec<(RunId, RunId)>,
     tokens: BTreeMap<Token, Token>,
@@ -102,6 +104,7 @@ impl<H: PipelineHarness> Runner<H> {
             core: Pipelines::new(),
             now: START,
             epoch: None,
+            core_tokens: Tokens::default(),
             runs: Vec::new(),
             tokens: BTreeMap::new(),
             granted: Vec::new(),
@@ -164,10 +167,9 @@ impl<H: PipelineHarness> Runner<H> {
             }
             Op::NewEpoch => {
                 let raised = self.harness.raise_epoch().await;
-                self.core.set_epoch(raised);
                 self.meet(PipelineMet::EpochRaised);
                 match self.epoch.replace(raised) {
-                    Some(before) => same("new_epoch", &raised, &(before + 1)),
+                    Some(before) => same("new_epoch", &raised.count, &(before.count + 1)),
                     None => Ok(()),
                 }
             }
@@ -239,7 +241,7 @@ impl<H: PipelineHarness> Runner<H> {
         self.touch_open();
         let before = self.core_running();
         let theirs = store.claim_units(claim.clone()).await.map_err(unwell)?;
-        let ours = self.core.claim(&claim, self.now);
+        let ours = self.core.claim(&claim, &mut self.core_tokens, self.now);
         let (Some(theirs), Some(ours)) = (&theirs, &ours) else {
             self.meet(PipelineMet::AbsentClaimed);
             return same("claim of what is not on record", &theirs.is_some(), &ours.is_some());
@@ -252,8 +254,8 @@ impl<H: PipelineHarness> Runner<H> {
             if last.is_some_and(|last| last >= theirs.token) {
                 return Err(format!("L2: token {} after {last:?}", theirs.token));
             }
-            if let Some(epoch) = self.epoch.filter(|epoch| *epoch != theirs.token.epoch()) {
-                return Err(format!("L2: token {} is not of epoch {epoch}", theirs.token));
+            if let Some(epoch) = self.epoch.filter(|epoch| theirs.token <= epoch.base) {
+                return Err(format!("L2: token {} was drawn before {epoch:?}", theirs.token));
             }
             self.account_for(theirs, &claim)?;
         }

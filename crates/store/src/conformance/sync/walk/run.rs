@@ -14,7 +14,7 @@ use tenure_core::sync::{
     Act, Beat, Chunk, ChunkClaim, ChunkFilter, Ending, IdleReason, NewChunk, Plan, Planned, Reason, Refused, State,
     Sync, SyncClaim, SyncEvent, SyncFilter, SyncId, SyncInfo, Syncs, SyncsPruned, Unit, What,
 };
-use tenure_core::{Time, Token};
+use tenure_core::{Epoch, Time, Token, Tokens};
 
 /// Not on record in any store, and never granted by any.
 const NO_SYNC: SyncId = SyncId(1 << 52);
@@ -44,7 +44,9 @@ struct Runner<H> {
     harness: H,
     handles: [Arc<dyn SyncStore>; 2],
     core: Syncs,
-    epoch: u16,
+    epoch: Epoch,
+    /// Those that core draws.
+    core_tokens: Tokens,
     now: Time,
     /// Each sync's number in the store and in core.
     ids: Vec<(SyncId, SyncId)>,
@@ -73,7 +75,8 @@ impl<H: SyncHarness> Runner<H> {
             harness,
             handles,
             core: Syncs::new(),
-            epoch: 0,
+            epoch: Epoch::default(),
+            core_tokens: Tokens::default(),
             now: START,
             ids: Vec::new(),
             tokens: BTreeMap::new(),
@@ -239,7 +242,7 @@ impl<H: SyncHarness> Runner<H> {
     async fn claim_sync(&mut self, store: &dyn SyncStore, claim: SyncClaim) -> Result<(), Wrong> {
         let theirs = store.claim_sync(claim.clone()).await.map_err(unwell)?;
         let open = self.ledger.open_syncs();
-        let ours = self.core.claim_sync(&claim, self.epoch, self.now);
+        let ours = self.core.claim_sync(&claim, &mut self.core_tokens, self.now);
         self.notice_crashes(&open);
         let Some(mut claimed) = theirs else { return same("claim of a sync", &None, &ours) };
         let index = self.index(claimed.id)?;
@@ -255,7 +258,7 @@ impl<H: SyncHarness> Runner<H> {
         let theirs = store.claim_chunk(claim.clone()).await.map_err(unwell)?;
         let open = self.ledger.open_syncs();
         let in_core = ChunkClaim { sync: self.ids[index].1, ..claim.clone() };
-        let ours = self.core.claim_chunk(&in_core, self.epoch, self.now);
+        let ours = self.core.claim_chunk(&in_core, &mut self.core_tokens, self.now);
         self.notice_crashes(&open);
         let mut claimed = match theirs {
             Ok(claimed) => claimed,
@@ -438,8 +441,8 @@ impl<H: SyncHarness> Runner<H> {
 
     /// The store drew `theirs` where core drew `ours`.
     fn granted(&mut self, theirs: Token, ours: Option<Token>) -> Result<(), Wrong> {
-        if theirs.epoch() < self.epoch {
-            return Err(format!("L2: token {theirs} was drawn in an epoch before {}", self.epoch));
+        if theirs <= self.epoch.base {
+            return Err(format!("L2: token {theirs} was drawn before {:?}", self.epoch));
         }
         let Some(ours) = ours else { return Err(format!("claim: {theirs} was granted where core grants nothing")) };
         match self.tokens.insert(theirs, ours) {
