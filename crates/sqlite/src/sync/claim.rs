@@ -4,7 +4,7 @@
 //! that writes it (L2).
 
 use super::{ends, row};
-use crate::fault::Done;
+use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::savepoint::readable;
 use crate::sql;
