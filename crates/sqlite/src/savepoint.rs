@@ -19,6 +19,15 @@ pub(crate) fn apart<T, E>(conn: &Connection, work: impl FnOnce() -> Done<Result<
     done
 }
 
+/// What is wrong with some rows, apart from what is wrong with the database.
+pub(crate) fn readable<T>(done: Done<T>) -> Done<Result<T, String>> {
+    match done {
+        Ok(value) => Ok(Ok(value)),
+        Err(Fault::Broken(fault)) => Ok(Err(fault)),
+        Err(fault) => Err(fault),
+    }
+}
+
 /// Runs a statement without parameters.
 pub(crate) fn execute(conn: &Connection, sql: &str) -> Done<()> {
     conn.prepare_cached(sql)?.execute([])?;

@@ -15,7 +15,8 @@ end $$;
 -- Judges a write (L3, L12).
 -- Parameters  `by_verb` is null for a heartbeat.
 -- Reply       both null: the lease is held. `status`: the very same ending was accepted before. `lost`: refused, and
---             counted into the unit's one event for that reason (L8).
+--             counted into the one event of that claim and reason (L8), as long as the stage is on record.
+-- Locks       nothing but that event. Who holds the unit has locked its row before, and nobody else is let in.
 create or replace function tenure.unit_judge(
     of_run bigint, of_stage text, of_segment text, by_owner text, under_token bigint, by_verb text, now timestamptz,
     out status text, out lost text
@@ -38,8 +39,13 @@ begin
         end if;
         lost := case when a.verb is not null then 'finished'
                      when a.outcome = 'cancelled' then 'cancelled'
-                     when known and u.token = under_token then 'expired'
-                     else 'superseded' end;
+                     when u.token > under_token
+                       -- A segment made anew under an old name begins without a token: its past is in the attempts only.
+                       or (u.token is null and exists (
+                              select from tenure.unit_attempt x
+                               where x.run = of_run and x.token > under_token and x.stage = of_stage
+                                 and x.segment = of_segment)) then 'superseded'
+                     else 'expired' end;
     elsif known and u.status = 'RUNNING' and u.token = under_token and u.owner = by_owner then
         if u.expires_at > now then
             return;
@@ -48,12 +54,12 @@ begin
     else
         lost := 'unknown';
     end if;
-    if known then
+    if known or exists (select from tenure.unit x where x.run = of_run and x.stage = of_stage and x.segment = '') then
         insert into tenure.unit_event as e (run, at, stage, segment, what, token, owner, verb, lost)
         values (of_run, now, of_stage, of_segment, 'refused', under_token, by_owner, by_verb, unit_judge.lost)
-        on conflict (run, stage, segment, lost) where what = 'refused'
-        do update set at = excluded.at, token = excluded.token, owner = excluded.owner, verb = excluded.verb,
-                      count = e.count + 1;
+        on conflict (run, stage, segment, token, lost) where what = 'refused'
+        do update set first_at = coalesce(e.first_at, e.at), at = excluded.at, owner = excluded.owner,
+                      verb = excluded.verb, count = e.count + 1;
     end if;
 end $$;
 

@@ -7,7 +7,7 @@ use super::ending::{Ender, Ending};
 use super::lease::Lease;
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
-use crate::savepoint::apart;
+use crate::savepoint::{apart, readable};
 use crate::sql;
 use tenure_core::Token;
 use tenure_core::queue::rules;
@@ -88,15 +88,6 @@ fn salvage(step: &Step<'_>, token: Token) -> Done<Recovered> {
     }
     lease.write_left(step.conn)?;
     Ok(recovered)
-}
-
-/// What is wrong with some rows, apart from what is wrong with the database.
-fn readable<T>(done: Done<T>) -> Done<Result<T, String>> {
-    match done {
-        Ok(value) => Ok(Ok(value)),
-        Err(Fault::Broken(fault)) => Ok(Err(fault)),
-        Err(fault) => Err(fault),
-    }
 }
 
 fn count(recovered: &mut Recovered, status: Status) {
