@@ -5,6 +5,7 @@ mod domain;
 mod full;
 mod limits;
 mod mixed;
+mod pipeline_races;
 mod pipelines;
 mod plain_sql;
 mod plans;
