@@ -6,6 +6,7 @@ mod full;
 mod limits;
 mod mixed;
 mod pipeline_races;
+mod pipeline_stress;
 mod pipelines;
 mod plain_sql;
 mod plans;
