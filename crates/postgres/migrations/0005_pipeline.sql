@@ -123,6 +123,8 @@ create table tenure.unit_event (
     id bigint generated always as identity primary key,
     run bigint not null,
     at timestamptz not null,
+    -- Where repetitions were counted: when it first happened.
+    first_at timestamptz,
     token bigint,
     until timestamptz,
     attempt integer,
@@ -138,7 +140,7 @@ create table tenure.unit_event (
     error text
 );
 create index unit_event_run on tenure.unit_event (run, id);
-create unique index unit_event_refused on tenure.unit_event (run, stage, segment, lost) where what = 'refused';
+create unique index unit_event_refused on tenure.unit_event (run, stage, segment, token, lost) where what = 'refused';
 
 -- Who may do what (P2): a transition that is not on the list is refused, whoever asks for it; and a claim draws a larger
 -- token, which nothing ever takes back (L2).

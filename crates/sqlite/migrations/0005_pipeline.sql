@@ -38,8 +38,14 @@ CREATE INDEX run_status ON run (status, id);
 CREATE INDEX run_age ON run (finished_at) WHERE finished_at IS NOT NULL;
 
 -- Runs in which something happened that the orchestrator has not looked at yet. Written in the transaction in which it
--- happened, so nothing is ever missed.
-CREATE TABLE run_touched (run INTEGER PRIMARY KEY) STRICT;
+-- happened, so nothing is ever missed; looked at in the order of their first news. One that cannot be read is set aside.
+CREATE TABLE run_touched (
+    id    INTEGER PRIMARY KEY AUTOINCREMENT,
+    run   INTEGER NOT NULL UNIQUE,
+    stuck INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX run_touched_waiting ON run_touched (id) WHERE stuck = 0;
+CREATE INDEX run_touched_stuck ON run_touched (run) WHERE stuck = 1;
 
 CREATE TABLE unit (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -79,11 +85,14 @@ CREATE TABLE unit (
     last_beat_at INTEGER,
     longest_gap_ms INTEGER NOT NULL DEFAULT 0,
     changed_at   INTEGER NOT NULL,
+    -- Recovery or the orchestrator could not read it; it is left for a person.
+    stuck        INTEGER NOT NULL DEFAULT 0,
     UNIQUE (run, stage, segment)
 ) STRICT;
 CREATE INDEX unit_ready ON unit (pipeline, stage, priority DESC, id) WHERE status = 'READY' AND open = 1;
-CREATE INDEX unit_expires ON unit (expires_at, token) WHERE status = 'RUNNING';
-CREATE INDEX unit_retry ON unit (retry_at, id) WHERE retry_at IS NOT NULL;
+CREATE INDEX unit_expires ON unit (expires_at, token) WHERE status = 'RUNNING' AND stuck = 0;
+CREATE INDEX unit_retry ON unit (retry_at, id) WHERE retry_at IS NOT NULL AND stuck = 0;
+CREATE INDEX unit_stuck ON unit (id) WHERE stuck = 1;
 -- The stages of a run, apart from what may be a hundred thousand segments.
 CREATE INDEX unit_stages ON unit (run, id) WHERE segment = '';
 CREATE INDEX unit_segments ON unit (run, stage, id) WHERE segment <> '';
@@ -114,6 +123,8 @@ CREATE TABLE unit_event (
     id      INTEGER PRIMARY KEY AUTOINCREMENT,
     run     INTEGER NOT NULL,
     at      INTEGER NOT NULL,
+    -- Where repetitions were counted: when it first happened.
+    first_at INTEGER,
     -- Empty is the run itself.
     stage   TEXT NOT NULL,
     segment TEXT NOT NULL,
@@ -129,7 +140,7 @@ CREATE TABLE unit_event (
     count   INTEGER NOT NULL DEFAULT 1
 ) STRICT;
 CREATE INDEX unit_event_run ON unit_event (run, id);
-CREATE UNIQUE INDEX unit_event_refused ON unit_event (run, stage, segment, lost) WHERE what = 'refused';
+CREATE UNIQUE INDEX unit_event_refused ON unit_event (run, stage, segment, token, lost) WHERE what = 'refused';
 
 -- Who may do what (P2): a transition that is not on the list is refused, whoever asks for it.
 CREATE TRIGGER unit_transition BEFORE UPDATE OF status ON unit

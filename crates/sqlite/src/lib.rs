@@ -325,7 +325,9 @@ fn connect(place: &Place, options: &SqliteOptions) -> Done<Opened> {
     migrate::migrate(&mut writer, options.clock.now())?;
     if writer.query_row(sql::ANY_STUCK, [], |row| row.get(0))? {
         let tx = connection::immediate(&mut writer)?;
-        tx.execute(sql::UNSTICK, [])?;
+        for statement in [sql::UNSTICK, sql::UNSTICK_UNITS, sql::UNSTICK_RUNS] {
+            tx.execute(statement, [])?;
+        }
         tx.commit()?;
     }
     let (readers, identity) = match place {

@@ -49,6 +49,8 @@ words! {
 pub struct Event {
     /// When, by the store's clock.
     pub at: Time,
+    /// When it first happened, where repetitions were counted into this event; `at` is then the last time.
+    pub first_at: Option<Time>,
     /// To which run.
     pub run: RunId,
     /// To which stage; `None` is the run itself.
@@ -86,6 +88,7 @@ impl Event {
     pub fn of_run(at: Time, run: RunId, what: What) -> Event {
         Event {
             at,
+            first_at: None,
             run,
             stage: None,
             segment: None,

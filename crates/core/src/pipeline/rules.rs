@@ -17,14 +17,15 @@ pub enum Judgement {
     Lost(LostReason),
 }
 
-/// Judges a write by `owner` under `token`; `receipt` is that claim, if it has ended, and `verb` is `None` for a
-/// heartbeat.
+/// Judges a write by `owner` under `token`; `receipt` is that claim, if it has ended, `last` the last claim of the unit
+/// that is remembered, whatever became of the unit since, and `verb` is `None` for a heartbeat.
 #[must_use]
 pub fn judge(
     owner: &str,
     token: Token,
     verb: Option<Verb>,
     receipt: Option<&Attempt>,
+    last: Option<Token>,
     unit: Option<&Unit>,
     now: Time,
 ) -> Judgement {
@@ -33,8 +34,8 @@ pub fn judge(
             Some(of) if Some(of) == verb => Judgement::Already(Ended { status: attempt.status, already: true }),
             Some(_) => Judgement::Lost(LostReason::Finished),
             None if attempt.outcome == Outcome::Cancelled => Judgement::Lost(LostReason::Cancelled),
-            None if unit.is_some_and(|unit| unit.token == Some(token)) => Judgement::Lost(LostReason::Expired),
-            None => Judgement::Lost(LostReason::Superseded),
+            None if last > Some(token) => Judgement::Lost(LostReason::Superseded),
+            None => Judgement::Lost(LostReason::Expired),
         };
     }
     match unit.and_then(|unit| unit.lease.as_ref()) {

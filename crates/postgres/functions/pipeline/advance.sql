@@ -40,77 +40,97 @@ create or replace function tenure.unit_can_start(u tenure.unit) returns boolean 
 $$;
 
 -- Looks at one run: makes READY what can start, and settles it if nothing can move any more (P1, P2, P5).
--- Guard  the run's row is held, so that an operator comes before or after; each move is compare-and-set.
-create or replace function tenure.look_at_run(of_run bigint, out readied integer, out settled boolean)
+-- Guard  the caller holds the run's row, so that an operator comes before or after; each move is compare-and-set.
+-- Waits  for nobody. `again` says that something was passed over because another is busy with it: look once more.
+create or replace function tenure.look_at_run(of_run bigint, out readied integer, out settled boolean, out again boolean)
 language plpgsql set enable_seqscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     r tenure.run;
     now timestamptz;
+    able bigint[];
+    failed text[];
+    moves boolean;
+    claimed_now boolean;
     ending text;
 begin
     readied := 0;
     settled := false;
-    select * into r from tenure.run x where x.id = of_run for no key update;
+    again := false;
+    select * into r from tenure.run x where x.id = of_run;
     if not found or r.status <> 'RUNNING' then
         return;
     end if;
     now := tenure.clock();
-    update tenure.unit u
-       set status = 'READY', open = not r.paused, changed_at = now
-     where u.run = of_run and u.segment = '' and u.status = 'NEW'
-       -- As `unit_can_start`, which would be called for each.
-       and not exists (select from unnest(u.needs) as n(name)
-                        where not exists (select from tenure.unit d where d.run = of_run and d.stage = n.name
-                                             and d.segment = '' and d.status = 'DONE'))
-       and (not u.split or not exists (select from tenure.unit s where s.run = of_run and s.stage = u.stage
-                                          and s.segment <> '' and s.status <> 'DONE'));
-    get diagnostics readied = row_count;
+    able := array(select u.id from tenure.unit u
+                   where u.run = of_run and u.segment = '' and u.status = 'NEW'
+                     -- As `unit_can_start`, which would be called for each.
+                     and not exists (select from unnest(u.needs) as n(name)
+                                      where not exists (select from tenure.unit d where d.run = of_run and d.stage = n.name
+                                                           and d.segment = '' and d.status = 'DONE'))
+                     and (not u.split or not exists (select from tenure.unit s where s.run = of_run and s.stage = u.stage
+                                                        and s.segment <> '' and s.status <> 'DONE')));
+    if able <> '{}' then
+        update tenure.unit u
+           set status = 'READY', open = not r.paused, changed_at = now
+         where u.id in (select x.id from tenure.unit x where x.id = any (able) and x.status = 'NEW'
+                           for update skip locked);
+        get diagnostics readied = row_count;
+        again := readied < cardinality(able);
+    end if;
     if not exists (select from tenure.unit u where u.run = of_run and u.segment = '' and u.status <> 'DONE') then
         ending := 'DONE';
-    elsif not exists (select from tenure.unit u where u.run = of_run and u.segment = ''
-                         and u.status = 'ERROR' and u.reason is not null) then
-        -- Only an operator takes such an error back, and the run is held: nothing ends without one.
-        return;
-    -- Judged by one statement, which sees what others have moved meanwhile: what could start since then is not stuck.
-    elsif not exists (select from tenure.unit u where u.run = of_run and u.segment = ''
-                         and (u.status in ('READY', 'RUNNING') or (u.status = 'ERROR' and u.reason is null)
-                              or u.status = 'NEW' and tenure.unit_can_start(u)))
-      and not exists (select from tenure.unit u where u.run = of_run and u.segment <> '' and u.status <> 'DONE'
-                         and (u.status = 'RUNNING'
-                              or ((u.status = 'READY' or (u.status = 'ERROR' and u.reason is null))
-                                  and not exists (select from tenure.unit s where s.run = of_run and s.stage = u.stage
-                                                     and s.segment = '' and s.reason is not null)))) then
-        ending := 'ERROR';
     else
-        return;
+        failed := array(select u.stage from tenure.unit u where u.run = of_run and u.segment = ''
+                           and u.status = 'ERROR' and u.reason is not null);
+        -- Only an operator takes such an error back, and the run is held: nothing ends without one.
+        if failed = '{}' then
+            return;
+        end if;
+        -- What became READY while its stage was failing. One that is still open after this is being claimed right now.
+        update tenure.unit x set open = false
+         where x.id in (select u.id from tenure.unit u
+                         where u.run = of_run and u.segment <> '' and u.status <> 'DONE' and u.status = 'READY' and u.open
+                           and u.stage = any (failed)
+                           for update skip locked);
+        -- Judged by one statement, which sees what others have moved meanwhile: what could start since then is not stuck,
+        -- and who is about to hold a segment is seen before or after.
+        select exists (select from tenure.unit u where u.run = of_run and u.segment = ''
+                          and (u.status in ('READY', 'RUNNING') or (u.status = 'ERROR' and u.reason is null)
+                               or u.status = 'NEW' and tenure.unit_can_start(u)))
+               or exists (select from tenure.unit u where u.run = of_run and u.segment <> '' and u.status <> 'DONE'
+                             and (u.status = 'RUNNING'
+                                  or ((u.status = 'READY' or (u.status = 'ERROR' and u.reason is null))
+                                      and u.stage <> all (failed)))),
+               exists (select from tenure.unit u where u.run = of_run and u.segment <> '' and u.status <> 'DONE'
+                          and u.status = 'READY' and u.open)
+          into moves, claimed_now;
+        if moves or claimed_now then
+            again := again or not moves;
+            return;
+        end if;
+        ending := 'ERROR';
     end if;
     update tenure.run x set status = ending, finished_at = now where x.id = of_run and x.status = 'RUNNING';
     settled := found;
 end $$;
 
--- One step of the orchestrator: releases units that are due to be tried again, and looks at runs in which something
--- happened, at most `n_max` of each.
--- Skips   what another orchestrator is busy with.
--- Index   unit_retry, run_touched_run: nothing here grows with the number of runs that have ended.
-create or replace function tenure.advance_runs(
-    n_max integer, out runs integer, out readied integer, out retried integer, out settled integer,
-    out again_in_ms bigint, out pipelines text[]
-) language plpgsql set enable_seqscan = off set jit = off as $$
-#variable_conflict use_column
+-- Releases units that are due to be tried again, at most `n_max`, the longest due first (P4).
+-- Locks  the run, then the unit. What another is busy with is passed over, and does not count as one of the `n_max`.
+-- Index  unit_retry
+create or replace function tenure.release_due_units(n_max integer, out retried integer, out pipelines text[])
+language plpgsql set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
     u tenure.unit;
-    of_run bigint;
-    looked record;
 begin
-    perform tenure.durably();
-    runs := 0; readied := 0; retried := 0; settled := 0; pipelines := '{}';
+    retried := 0; pipelines := '{}';
     for u in
-        select x.* from tenure.unit x where x.retry_at is not null and x.retry_at <= tenure.clock()
-         order by x.retry_at, x.id limit n_max for update skip locked
+        select x.* from tenure.unit x join tenure.run r on r.id = x.run
+         where x.retry_at is not null and x.retry_at <= tenure.clock()
+         order by x.retry_at, x.id limit n_max
+           for no key update of r skip locked
+           for update of x skip locked
     loop
-        perform from tenure.run r where r.id = u.run for share skip locked;
-        continue when not found;
         update tenure.unit x
            set status = 'READY', retry_at = null, changed_at = tenure.clock(),
                open = tenure.unit_open(u.run, u.stage, u.segment)
@@ -118,23 +138,70 @@ begin
         retried := retried + 1;
         if u.pipeline <> all (pipelines) then pipelines := pipelines || u.pipeline; end if;
     end loop;
-    for of_run in select distinct t.run from tenure.run_touched t order by t.run limit n_max loop
-        delete from tenure.run_touched t
-         where t.id in (select o.id from tenure.run_touched o where o.run = of_run for update skip locked);
-        continue when not found;
-        runs := runs + 1;
-        select * into looked from tenure.look_at_run(of_run);
-        readied := readied + looked.readied;
-        settled := settled + looked.settled::integer;
-        if looked.readied > 0 then
-            pipelines := pipelines || array(select r.pipeline from tenure.run r
-                                             where r.id = of_run and r.pipeline <> all (pipelines));
-        end if;
+end $$;
+
+-- One step of the orchestrator: releases units that are due to be tried again, and looks at runs in which something
+-- happened, at most `n_max` of each, those whose news is oldest first.
+-- Locks  runs, then their units. Waits for nobody: a run that an operator or another orchestrator is busy with is passed
+--        over, and looked at soon.
+-- Index  unit_retry, run_touched's key and run_touched_run: nothing here grows with the number of runs that have ended.
+create or replace function tenure.advance_runs(
+    n_max integer, out runs integer, out readied integer, out retried integer, out settled integer,
+    out again_in_ms bigint, out pipelines text[]
+) language plpgsql set enable_seqscan = off set jit = off as $$
+#variable_conflict use_column
+declare
+    -- How soon to come back for what was passed over.
+    soon constant integer := 50;
+    passed_over boolean := false;
+    seen bigint := 0;
+    batch bigint[];
+    once_more bigint[] := '{}';
+    of_run bigint;
+    looked record;
+begin
+    perform tenure.durably();
+    runs := 0; readied := 0; settled := 0;
+    select d.retried, d.pipelines into retried, pipelines from tenure.release_due_units(n_max) d;
+    -- In portions: one run may have very many rows, and may be one that is passed over.
+    <<portions>> loop
+        select array_agg(w.run order by w.first_id), max(w.last_id) into batch, seen
+          from (select t.run, min(t.id) as first_id, max(t.id) as last_id
+                  from (select o.id, o.run from tenure.run_touched o where o.id > seen order by o.id limit 20 * n_max) t
+                 group by t.run) w;
+        exit when batch is null;
+        foreach of_run in array batch loop
+            exit portions when runs >= n_max;
+            perform from tenure.run r where r.id = of_run for no key update skip locked;
+            if not found then
+                delete from tenure.run_touched t
+                 where t.run = of_run and not exists (select from tenure.run r where r.id = of_run);
+                passed_over := passed_over or not found;
+                continue;
+            end if;
+            -- What was written with these rows is seen by the statements that follow.
+            delete from tenure.run_touched t where t.run = of_run;
+            runs := runs + 1;
+            select * into looked from tenure.look_at_run(of_run);
+            readied := readied + looked.readied;
+            settled := settled + looked.settled::integer;
+            if looked.again then
+                once_more := once_more || of_run;
+            end if;
+            if looked.readied > 0 then
+                pipelines := pipelines || array(select r.pipeline from tenure.run r
+                                                 where r.id = of_run and r.pipeline <> all (pipelines));
+            end if;
+        end loop;
     end loop;
+    insert into tenure.run_touched (run) select distinct o.run from unnest(once_more) as o(run);
     -- Null where nothing is to be tried again: `greatest` alone would make that 0.
     select case when min(x.retry_at) is not null
                 then greatest(0, ceil(extract(epoch from min(x.retry_at) - tenure.clock()) * 1000)) end::bigint
       into again_in_ms from tenure.unit x where x.retry_at is not null;
+    if passed_over or once_more <> '{}' or (again_in_ms = 0 and retried < n_max) then
+        again_in_ms := soon;
+    end if;
 end $$;
 
 -- Removes settled runs that are no longer kept, at most `n_max`.

@@ -2,6 +2,9 @@
 -- Parameters  `for_ms` null is each stage's own lease.
 -- Reply       the units, each with what its input is made of; one row of nulls with `absent` if no version of the
 --             pipeline has one of the stages.
+-- Locks       the units it takes, and waits for nobody: what another is busy with is passed over. Whether a unit may be
+--             handed out is asked once more under its lock: what became READY while its stage failed, or its run was
+--             paused or ended, is closed instead. From then on nobody settles or cancels the run without this claim.
 -- Index       unit_ready, one range for each stage. The token is drawn after the row is locked, the clock read then too.
 create or replace function tenure.claim_units(
     of_pipeline text, of_stages text[], by_owner text, n_max integer, for_ms bigint, recover_max integer
@@ -15,6 +18,7 @@ declare
     now timestamptz;
     ids bigint[] := '{}';
     found_ids bigint[];
+    shut bigint[];
     s text;
 begin
     perform tenure.durably();
@@ -28,11 +32,20 @@ begin
     end if;
     perform tenure.recover_pipeline(recover_max, of_pipeline, of_stages);
     foreach s in array of_stages loop
-        select array_agg(d.id) into found_ids
-          from (select x.id from tenure.unit x
-                 where x.pipeline = of_pipeline and x.stage = s and x.status = 'READY' and x.open
-                 order by x.priority desc, x.id limit n_max for update skip locked) d;
-        ids := ids || coalesce(found_ids, '{}');
+        loop
+            found_ids := array(select x.id from tenure.unit x
+                                where x.pipeline = of_pipeline and x.stage = s and x.status = 'READY' and x.open
+                                order by x.priority desc, x.id limit n_max for update skip locked);
+            shut := array(select x.id from tenure.unit x join tenure.run r on r.id = x.run
+                           where x.id = any (found_ids)
+                             and (r.status <> 'RUNNING' or r.paused
+                                  or (x.segment <> '' and exists (
+                                          select from tenure.unit f where f.run = x.run and f.stage = x.stage
+                                             and f.segment = '' and f.reason is not null))));
+            exit when shut = '{}';
+            update tenure.unit x set open = false where x.id = any (shut);
+        end loop;
+        ids := ids || found_ids;
     end loop;
     -- Those beyond the first `n_max` of all stages are let go of when this ends.
     ids := array(select x.id from tenure.unit x where x.id = any (ids) order by x.priority desc, x.id limit n_max);

@@ -1,7 +1,8 @@
 -- Ends a claim of a unit (P3): complete, fail, release or split.
 -- Parameters  `delay_ms` of a fail: null by the backoff, moved by `chance`; -1 never again; -3 never again, not wanted.
--- Guard       owner, token and an unexpired lease. Locked in this order: the run (release), the stage of a segment that
---             may fail it, the unit; then the clock is read.
+-- Guard       owner, token and an unexpired lease. Locked in this order: the run (release, split), the stage of a segment
+--             that fails it, the unit; then the clock is read (L5). Who does not hold the unit locks nothing, and so waits
+--             for nobody who does.
 -- Reply       where the unit stands and whether it was so before (L12); or why the lease is lost; or why it cannot be
 --             split.
 create or replace function tenure.finish_unit(
@@ -18,13 +19,24 @@ declare
     handed_out boolean;
 begin
     perform tenure.durably();
-    if by_verb in ('release', 'split') then
-        perform from tenure.run r where r.id = of_run for share;
+    select * into u from tenure.unit x
+     where x.run = of_run and x.stage = of_stage and x.segment = of_segment
+       and x.status = 'RUNNING' and x.token = under_token and x.owner = by_owner;
+    if found then
+        -- The attempts of a unit do not change under a lease.
+        why := case when by_verb <> 'fail' then null
+                    when delay_ms = -1 then 'failed'
+                    when delay_ms = -3 then 'cancelled'
+                    when u.attempt >= u.attempts_max then 'attempts_spent' end;
+        if by_verb in ('release', 'split') then
+            perform from tenure.run r where r.id = of_run for share;
+        elsif why is not null and of_segment <> '' then
+            perform from tenure.unit x where x.run = of_run and x.stage = of_stage and x.segment = '' for update;
+        end if;
+        select * into u from tenure.unit x
+         where x.id = u.id and x.status = 'RUNNING' and x.token = under_token and x.owner = by_owner
+           for update;
     end if;
-    if by_verb = 'fail' and of_segment <> '' then
-        perform from tenure.unit x where x.run = of_run and x.stage = of_stage and x.segment = '' for update;
-    end if;
-    select * into u from tenure.unit x where x.run = of_run and x.stage = of_stage and x.segment = of_segment for update;
     now := tenure.clock();
     pipeline := u.pipeline;
     already := false;
@@ -51,8 +63,6 @@ begin
         perform tenure.unit_end(u, 'READY', 'released', by_verb, null, null, greatest(u.attempt - 1, 0), null, now);
     elsif by_verb = 'fail' then
         status := 'ERROR';
-        why := case when delay_ms = -1 then 'failed' when delay_ms = -3 then 'cancelled'
-                    when u.attempt >= u.attempts_max then 'attempts_spent' end;
         perform tenure.unit_end(
             u, 'ERROR', case when why is null then 'retried' else 'failed' end, by_verb, why,
             case when why is null

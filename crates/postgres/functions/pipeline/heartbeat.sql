@@ -1,6 +1,7 @@
 -- Renews the lease of a unit, and records its outputs (P7).
 -- Guard  owner, token and an unexpired lease; the row is locked before the clock is read (L5).
 -- Reply  the new expiry, or why the lease is lost.
+-- Locks  the unit, if this is its holder: nobody else waits for one who is.
 create or replace function tenure.beat_unit(
     of_run bigint, of_stage text, of_segment text, by_owner text, under_token bigint, with_progress text,
     with_record text, out lease_expires_at timestamptz, out lost text
@@ -11,7 +12,10 @@ declare
     judged record;
 begin
     perform tenure.durably();
-    perform from tenure.unit x where x.run = of_run and x.stage = of_stage and x.segment = of_segment for update;
+    perform from tenure.unit x
+      where x.run = of_run and x.stage = of_stage and x.segment = of_segment
+        and x.status = 'RUNNING' and x.token = under_token and x.owner = by_owner
+        for update;
     now := tenure.clock();
     select * into judged from tenure.unit_judge(of_run, of_stage, of_segment, by_owner, under_token, null, now);
     if judged.lost is not null then

@@ -2,7 +2,8 @@
 -- Parameters  `stages` and `segments` of a repair, one element for each unit, segment empty for the stage itself;
 --             `first` are those stages that wait for no other of them, `later` all stages that follow from these. The
 --             graph of a run never changes, so the caller has read both beforehand.
--- Guard       the run's row is held from the beginning, its stages in the order of their numbers after it.
+-- Guard       the run's row is held from the beginning, so that nothing of it becomes READY meanwhile; then the units that
+--             are to be changed, in the order of their numbers. Waits for claims and endings in flight, and sees them.
 -- Reply       where the run stands, or why nothing was changed.
 create or replace function tenure.operate_run(
     of_run bigint, action text, why text, stages text[], segments text[], first text[], later text[],
@@ -30,8 +31,15 @@ begin
         refused := 'not_terminal';
         return;
     end if;
-    -- Whoever splits a stage holds its row: its segments are there for the statements that follow, or it is refused.
-    perform from tenure.unit x where x.run = of_run and x.segment = '' order by x.id for update;
+    -- Whoever splits a stage holds the run: its segments are there for the statements that follow, or it is refused.
+    perform from tenure.unit x
+      where x.run = of_run
+        and case action
+            when 'cancel' then x.status in ('NEW', 'READY', 'RUNNING') or (x.status = 'ERROR' and x.reason is null)
+            when 'pause' then x.status = 'READY'
+            when 'resume' then x.status = 'READY'
+            else x.segment = '' end
+      order by x.id for update;
     now := tenure.clock();
 
     if action = 'cancel' then
@@ -43,8 +51,7 @@ begin
         update tenure.unit x
            set status = 'ERROR', reason = 'cancelled', retry_at = null, open = false, changed_at = now
          where x.run = of_run and (x.status in ('NEW', 'READY') or (x.status = 'ERROR' and x.reason is null));
-        delete from tenure.run_touched t
-         where t.id in (select o.id from tenure.run_touched o where o.run = of_run for update skip locked);
+        delete from tenure.run_touched t where t.run = of_run;
         update tenure.run x set status = 'ERROR', finished_at = now where x.id = of_run;
         status := 'ERROR';
         return;

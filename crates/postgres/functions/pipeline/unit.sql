@@ -1,21 +1,23 @@
 -- One unit: judged and ended. The callers hold its row.
+--
+-- One lock order for all of pipelines (L10): the run, then its units by their numbers; a stage was made before its segments
+-- and has the smaller one. Holders and operators wait, in that order. Claims, recovery and the orchestrator never wait: what
+-- somebody else has locked, they pass over. Heartbeats lock what they hold, and nothing else.
 
--- Whether a unit that becomes READY may be handed out. Takes the run's row in share: a pause waits for it, or is seen.
+-- Whether a unit that becomes READY may be handed out. The caller holds the run's row, so that a pause comes before or
+-- after. The stage may fail for good meanwhile: the claim and the orchestrator ask again.
 create or replace function tenure.unit_open(of_run bigint, of_stage text, of_segment text) returns boolean
-language plpgsql as $$
-declare
-    is_paused boolean;
-begin
-    select r.paused into is_paused from tenure.run r where r.id = of_run for share;
-    return not coalesce(is_paused, false)
-       and not (of_segment <> '' and exists (select from tenure.unit s where s.run = of_run and s.stage = of_stage
-                                                and s.segment = '' and s.reason is not null));
-end $$;
+language sql volatile as $$
+    select not exists (select from tenure.run r where r.id = of_run and r.paused)
+       and (of_segment = '' or not exists (select from tenure.unit s where s.run = of_run and s.stage = of_stage
+                                              and s.segment = '' and s.reason is not null))
+$$;
 
 -- Judges a write (L3, L12).
 -- Parameters  `by_verb` is null for a heartbeat.
 -- Reply       both null: the lease is held. `status`: the very same ending was accepted before. `lost`: refused, and
---             counted into the unit's one event for that reason (L8).
+--             counted into the one event of that claim and reason (L8), as long as the stage is on record.
+-- Locks       nothing but that event. Who holds the unit has locked its row before, and nobody else is let in.
 create or replace function tenure.unit_judge(
     of_run bigint, of_stage text, of_segment text, by_owner text, under_token bigint, by_verb text, now timestamptz,
     out status text, out lost text
@@ -38,8 +40,13 @@ begin
         end if;
         lost := case when a.verb is not null then 'finished'
                      when a.outcome = 'cancelled' then 'cancelled'
-                     when known and u.token = under_token then 'expired'
-                     else 'superseded' end;
+                     when u.token > under_token
+                       -- A segment made anew under an old name begins without a token: its past is in the attempts only.
+                       or (u.token is null and exists (
+                              select from tenure.unit_attempt x
+                               where x.run = of_run and x.token > under_token and x.stage = of_stage
+                                 and x.segment = of_segment)) then 'superseded'
+                     else 'expired' end;
     elsif known and u.status = 'RUNNING' and u.token = under_token and u.owner = by_owner then
         if u.expires_at > now then
             return;
@@ -48,17 +55,18 @@ begin
     else
         lost := 'unknown';
     end if;
-    if known then
+    if known or exists (select from tenure.unit x where x.run = of_run and x.stage = of_stage and x.segment = '') then
         insert into tenure.unit_event as e (run, at, stage, segment, what, token, owner, verb, lost)
         values (of_run, now, of_stage, of_segment, 'refused', under_token, by_owner, by_verb, unit_judge.lost)
-        on conflict (run, stage, segment, lost) where what = 'refused'
-        do update set at = excluded.at, token = excluded.token, owner = excluded.owner, verb = excluded.verb,
-                      count = e.count + 1;
+        on conflict (run, stage, segment, token, lost) where what = 'refused'
+        do update set first_at = coalesce(e.first_at, e.at), at = excluded.at, owner = excluded.owner,
+                      verb = excluded.verb, count = e.count + 1;
     end if;
 end $$;
 
 -- Takes a running unit out of its lease, and writes down how its attempt ended. A segment that fails for good fails its
--- stage (P6). The orchestrator is told to look.
+-- stage (P6), whose row the caller holds then; and the run's, where the unit becomes READY. The orchestrator is told to look.
+-- Waits  for nobody: a segment that is being claimed while its stage fails is closed by whoever looks at it next.
 create or replace function tenure.unit_end(
     u tenure.unit, to_status text, by_outcome text, by_verb text, with_reason text, again_at timestamptz,
     attempts integer, with_error text, now timestamptz
@@ -96,8 +104,10 @@ begin
             insert into tenure.unit_event (run, at, stage, segment, what, reason, error)
             values (u.run, now, u.stage, '', 'failed', 'segment_failed', left(stage_error, 200));
             update tenure.unit x set open = false
-             where x.run = u.run and x.stage = u.stage and x.segment <> '' and x.status <> 'DONE'
-               and x.status = 'READY' and x.open;
+             where x.id in (select o.id from tenure.unit o
+                             where o.run = u.run and o.stage = u.stage and o.segment <> '' and o.status <> 'DONE'
+                               and o.status = 'READY' and o.open
+                               for update skip locked);
         end if;
     end if;
     insert into tenure.run_touched (run) values (u.run);

@@ -154,5 +154,6 @@ pub(super) fn event(row: &Row) -> Result<Event> {
         until: at_opt(row, "until")?,
         error: get(row, "error")?,
         count: get::<i32>(row, "count")? as u32,
+        first_at: at_opt(row, "first_at")?,
     })
 }

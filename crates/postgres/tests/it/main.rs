@@ -6,6 +6,8 @@ mod full;
 mod limits;
 mod mixed;
 mod open_transactions;
+mod pipeline_races;
+mod pipeline_stress;
 mod pipelines;
 mod plain_sql;
 mod plans;

@@ -3,4 +3,4 @@
 -- In     nothing
 -- Reply  one row: an instant or null
 -- Index  unit_retry
-SELECT min(retry_at) FROM unit WHERE retry_at IS NOT NULL
+SELECT min(retry_at) FROM unit WHERE retry_at IS NOT NULL AND stuck = 0

@@ -2,5 +2,5 @@
 -- Guard  none.
 -- In     1 run
 -- Reply  nothing
--- Index  run_touched's key
+-- Index  run_touched's index on run
 DELETE FROM run_touched WHERE run = ?1

@@ -1,5 +1,7 @@
--- store/any_stuck.sql: whether recovery gave up on a lease.
+-- store/any_stuck.sql: whether recovery gave up on a lease or a unit, or the orchestrator on a run.
 -- In     nothing
--- Reply  one row: 0 or 1
--- Index  lease read whole, once per opening
+-- Reply  one row
+-- Index  lease read whole, once per opening; unit_stuck, run_touched_stuck
 SELECT EXISTS (SELECT 1 FROM lease WHERE stuck = 1)
+    OR EXISTS (SELECT 1 FROM unit WHERE stuck = 1)
+    OR EXISTS (SELECT 1 FROM run_touched WHERE stuck = 1)

@@ -1,9 +1,10 @@
 //! The orchestrator's step, and the beginning of runs.
 
 use super::row::{self, all, backoff_text, first, value};
-use super::unit::{run, save, touch};
+use super::unit::{each, run, save, touch};
 use crate::fault::Done;
 use crate::inbox::Step;
+use crate::savepoint::{apart, readable};
 use crate::sql;
 use std::collections::BTreeSet;
 use tenure_core::Time;
@@ -62,28 +63,43 @@ pub(crate) fn start(step: &Step<'_>, new: &NewRun) -> Done<Result<RunId, StartRe
 
 pub(crate) fn advance(step: &Step<'_>, max: u32) -> Done<Advanced> {
     let mut advanced = Advanced::default();
-    for mut unit in all(step.conn, sql::PIPELINE_DUE, (step.now.0, max), row::unit)? {
-        unit.status = Status::Ready;
-        unit.retry_at = None;
-        unit.changed_at = step.now;
-        save(step, &unit)?;
-        step.ring(&wake_of_pipeline(&unit.pipeline));
-        advanced.retried += 1;
+    let due: Vec<i64> = all(step.conn, sql::PIPELINE_DUE, (step.now.0, max), |row| row.get(0))?;
+    for id in due {
+        let released = each(step, id, |mut unit| {
+            unit.status = Status::Ready;
+            unit.retry_at = None;
+            unit.changed_at = step.now;
+            save(step, &unit)?;
+            step.ring(&wake_of_pipeline(&unit.pipeline));
+            Ok(())
+        })?;
+        advanced.retried += u32::from(released.is_some());
     }
     let touched: Vec<i64> = all(step.conn, sql::PIPELINE_TOUCHED, [max], |row| row.get(0))?;
     for id in touched {
         step.conn.prepare_cached(sql::PIPELINE_UNTOUCH)?.execute([id])?;
         advanced.runs += 1;
-        look(step, RunId(id), &mut advanced)?;
+        match apart(step.conn, || readable(look(step, RunId(id))))? {
+            Ok((readied, settled)) => {
+                advanced.readied += readied;
+                advanced.settled += u32::from(settled);
+            }
+            // Set aside, so that the others go on; tried again when something happens in it, or the store is opened.
+            Err(fault) => {
+                tracing::error!(run = id, fault, "a run could not be looked at and is set aside");
+                step.conn.prepare_cached(sql::PIPELINE_RUN_STUCK)?.execute([id])?;
+            }
+        }
     }
     let next: Option<i64> = value(step.conn, sql::PIPELINE_NEXT_DUE, [])?;
     advanced.again_in_ms = next.map(|at| Time(at + 999).ms_since(step.now));
     Ok(advanced)
 }
 
-/// Makes `READY` what can start, and settles the run if nothing can move any more (P1, P2).
-fn look(step: &Step<'_>, id: RunId, advanced: &mut Advanced) -> Done<()> {
-    let Some(of) = run(step, id)?.filter(|run| run.status == RunStatus::Running) else { return Ok(()) };
+/// Makes `READY` what can start, and settles the run if nothing can move any more (P1, P2): how many, and whether.
+fn look(step: &Step<'_>, id: RunId) -> Done<(u32, bool)> {
+    let mut readied = 0;
+    let Some(of) = run(step, id)?.filter(|run| run.status == RunStatus::Running) else { return Ok((0, false)) };
     let mut stages = all(step.conn, sql::PIPELINE_STAGES, [id.0], row::unit)?;
     let done: BTreeSet<String> =
         stages.iter().filter(|stage| stage.status == Status::Done).map(|stage| stage.stage.clone()).collect();
@@ -98,22 +114,21 @@ fn look(step: &Step<'_>, id: RunId, advanced: &mut Advanced) -> Done<()> {
         stage.changed_at = step.now;
         save(step, stage)?;
         step.ring(&wake_of_pipeline(&stage.pipeline));
-        advanced.readied += 1;
+        readied += 1;
     }
     let status = if done.len() == stages.len() {
         RunStatus::Done
     } else {
         for stage in &stages {
             if movable(step, stage)? {
-                return Ok(());
+                return Ok((readied, false));
             }
         }
         RunStatus::Error
     };
     let settled = (id.0, status.as_str(), of.paused, Some(step.now.0));
     step.conn.prepare_cached(sql::PIPELINE_SET_RUN)?.execute(settled)?;
-    advanced.settled += 1;
-    Ok(())
+    Ok((readied, true))
 }
 
 /// Whether a stage, or one of its segments, can still move by itself.

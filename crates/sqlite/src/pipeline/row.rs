@@ -161,6 +161,7 @@ pub(super) fn event(row: &Row<'_>) -> Read<Event> {
         until: time_opt(row, 11)?,
         error: row.get(12)?,
         count: row.get(13)?,
+        first_at: time_opt(row, 14)?,
     })
 }
 

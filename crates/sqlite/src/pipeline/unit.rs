@@ -1,8 +1,9 @@
 //! One unit: read, judged, ended, written back.
 
-use super::row::{self, first};
-use crate::fault::Done;
+use super::row::{self, first, value};
+use crate::fault::{Done, Fault};
 use crate::inbox::Step;
+use crate::savepoint::{apart, readable};
 use crate::sql;
 use tenure_core::pipeline::rules::{self, Judgement, Settled};
 use tenure_core::pipeline::{Attempt, Event, Outcome, Reason, Run, RunId, Status, Unit, UnitKey, Verb, What};
@@ -16,6 +17,22 @@ pub(super) fn find(step: &Step<'_>, key: &UnitKey) -> Done<Option<Unit>> {
 
 pub(super) fn run(step: &Step<'_>, id: RunId) -> Done<Option<Run>> {
     first(step.conn, sql::PIPELINE_RUN, [id.0], row::run)
+}
+
+/// Does `work` on one of many units. One that cannot be read, or whose stage or run cannot, never stops the others: it is
+/// set aside for a person, with one line in the log, and is tried again when the store is opened next.
+pub(super) fn each<T>(step: &Step<'_>, id: i64, work: impl FnOnce(Unit) -> Done<T>) -> Done<Option<T>> {
+    let alone = || {
+        let gone = || Fault::broken("it is gone");
+        work(first(step.conn, sql::PIPELINE_UNIT_BY_ID, [id], row::unit)?.ok_or_else(gone)?)
+    };
+    let fault = match apart(step.conn, || readable(alone()))? {
+        Ok(done) => return Ok(Some(done)),
+        Err(fault) => fault,
+    };
+    tracing::error!(unit = id, fault, "a unit of a pipeline could not be read and is set aside");
+    step.conn.prepare_cached(sql::PIPELINE_STUCK)?.execute([id])?;
+    Ok(None)
 }
 
 /// Whether what is `READY` of a unit may be handed out.
@@ -93,7 +110,7 @@ pub(super) fn tell(step: &Step<'_>, event: &Event) -> Done<()> {
     Ok(())
 }
 
-/// Judges a write, and counts a refusal (L8).
+/// Judges a write, and counts a refusal (L8). A segment that a retry dropped is told of as long as its stage is on record.
 pub(super) fn judge(
     step: &Step<'_>,
     key: &UnitKey,
@@ -104,8 +121,17 @@ pub(super) fn judge(
     let segment = key.segment.as_deref().unwrap_or("");
     let unit = find(step, key)?;
     let receipt = first(step.conn, sql::PIPELINE_RECEIPT, (key.run.0, token.0, &key.stage, segment), row::attempt)?;
-    let judgement = rules::judge(owner, token, verb, receipt.as_ref(), unit.as_ref(), step.now);
-    if let (Judgement::Lost(reason), Some(_)) = (judgement, &unit) {
+    let last = match unit.as_ref().and_then(|unit| unit.token) {
+        None if receipt.is_some() => {
+            let of = (key.run.0, token.0, &key.stage, segment);
+            value::<Option<i64>>(step.conn, sql::PIPELINE_LAST_CLAIM, of)?.map(Token)
+        }
+        known => known,
+    };
+    let judgement = rules::judge(owner, token, verb, receipt.as_ref(), last, unit.as_ref(), step.now);
+    if let Judgement::Lost(reason) = judgement
+        && (unit.is_some() || find(step, &UnitKey::stage(key.run, &key.stage))?.is_some())
+    {
         step.conn.prepare_cached(sql::PIPELINE_REFUSED)?.execute(rusqlite::params![
             key.run.0,
             step.now.0,
@@ -129,7 +155,7 @@ pub(super) fn end(
     error: Option<String>,
 ) -> Done<Unit> {
     let now = step.now;
-    let Some(lease) = unit.lease.take() else { return Err(crate::fault::Fault::broken("a unit without its lease")) };
+    let Some(lease) = unit.lease.take() else { return Err(Fault::broken("a unit without its lease")) };
     let Settled { outcome, status, reason, retry_at, attempt } = settled;
     let event = |what| {
         let event = Event::of_unit(now, unit.run, &unit.stage, unit.segment.as_deref(), what);

@@ -1,7 +1,7 @@
 //! The workers' verbs: claim, heartbeat, finish; and recovery.
 
 use super::row::{self, all, backoff_text, value};
-use super::unit::{end, find, judge, run, save};
+use super::unit::{each, end, find, judge, run, save};
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
@@ -27,10 +27,7 @@ pub(crate) fn claim(step: &Step<'_>, claim: &Claim) -> Done<Option<Claims>> {
     let names: Vec<String> = stages.iter().map(|stage| format!("\"{stage}\"")).collect();
     let names = format!("[{}]", names.join(","));
     let of = (step.now.0, RECOVERED_PER_CLAIM, &claim.pipeline, names);
-    for unit in all(step.conn, sql::PIPELINE_EXPIRED_OF, of, row::unit)? {
-        let settled = rules::expire(&unit);
-        end(step, unit, settled, None, None)?;
-    }
+    return_all(step, &all(step.conn, sql::PIPELINE_EXPIRED_OF, of, |row| row.get(0))?)?;
     let mut found = Vec::new();
     for stage in stages {
         found.extend(all(step.conn, sql::PIPELINE_READY, (&claim.pipeline, stage, claim.max), row::unit)?);
@@ -176,15 +173,25 @@ fn split(step: &Step<'_>, stage: &Unit, segments: &[NewSegment]) -> Done<()> {
     Ok(())
 }
 
+/// Returns units whose lease ran out, at most `max`, oldest deadline first (L7).
 pub(crate) fn recover(step: &Step<'_>, max: u32) -> Done<Recovered> {
+    return_all(step, &all(step.conn, sql::PIPELINE_EXPIRED, (step.now.0, max), |row| row.get(0))?)
+}
+
+fn return_all(step: &Step<'_>, ids: &[i64]) -> Done<Recovered> {
     let mut recovered = Recovered::default();
-    for unit in all(step.conn, sql::PIPELINE_EXPIRED, (step.now.0, max), row::unit)? {
-        let settled = rules::expire(&unit);
-        match settled.status {
-            Status::Error => recovered.failed += 1,
-            _ => recovered.returned += 1,
+    for id in ids {
+        let returned = each(step, *id, |unit| {
+            let settled = rules::expire(&unit);
+            let status = settled.status;
+            end(step, unit, settled, None, None)?;
+            Ok(status)
+        })?;
+        match returned {
+            Some(Status::Error) => recovered.failed += 1,
+            Some(_) => recovered.returned += 1,
+            None => {}
         }
-        end(step, unit, settled, None, None)?;
     }
     Ok(recovered)
 }

@@ -36,8 +36,11 @@ pub struct Pipelines {
     ready: BTreeMap<(String, String), BTreeSet<Rank>>,
     deadlines: BTreeSet<(Time, Token, i64)>,
     retries: BTreeSet<(Time, i64)>,
-    /// Runs in which something happened that the orchestrator has not looked at yet.
-    touched: BTreeSet<RunId>,
+    /// Runs in which something happened that the orchestrator has not looked at yet, by when it first did, and where each
+    /// of them is in that order.
+    touched: BTreeMap<u64, RunId>,
+    touched_at: HashMap<RunId, u64>,
+    touches: u64,
 }
 
 /// Where a unit stands among those that may be claimed: by priority, then by age.
@@ -106,7 +109,7 @@ impl Pipelines {
         };
         key.map(|key| self.keys.insert(key, id));
         self.runs.insert(id, RunRow { run, stages });
-        self.touched.insert(id);
+        self.touch(id);
         Ok(id)
     }
 
@@ -288,9 +291,9 @@ impl Pipelines {
             self.save(unit);
             advanced.retried += 1;
         }
-        let touched: Vec<RunId> = self.touched.iter().copied().take(max).collect();
+        let touched: Vec<RunId> = self.touched.values().copied().take(max).collect();
         for id in touched {
-            self.touched.remove(&id);
+            self.untouch(id);
             advanced.runs += 1;
             advanced.readied += self.advance_run(id, now);
             advanced.settled += u32::from(self.settle_run(id, now));
@@ -403,7 +406,22 @@ impl Pipelines {
         {
             self.fail_stage(run, &stage, &segment, reason, now);
         }
-        self.touched.insert(run);
+        self.touch(run);
+    }
+
+    /// The orchestrator should look at this run; one that waits to be looked at keeps its place.
+    fn touch(&mut self, run: RunId) {
+        if !self.touched_at.contains_key(&run) {
+            self.touches += 1;
+            self.touched.insert(self.touches, run);
+            self.touched_at.insert(run, self.touches);
+        }
+    }
+
+    fn untouch(&mut self, run: RunId) {
+        if let Some(at) = self.touched_at.remove(&run) {
+            self.touched.remove(&at);
+        }
     }
 
     /// A segment failed for good, and its stage with it (P6).
@@ -419,14 +437,19 @@ impl Pipelines {
         self.save(unit);
     }
 
-    /// Judges a write, and counts a refusal into the unit's one event for that reason (L8).
+    /// Judges a write, and counts a refusal into the one event of that claim and reason (L8). A segment that a retry
+    /// dropped is told of as long as its stage is on record.
     fn judge(&mut self, key: &UnitKey, owner: &str, token: Token, verb: Option<Verb>, now: Time) -> Judgement {
         let unit = self.by_key.get(key).map(|id| &self.units[id]);
-        let receipt = self.attempts.get(&key.run).and_then(|attempts| attempts.get(&token));
-        let receipt = receipt.filter(|attempt| attempt.stage == key.stage && attempt.segment == key.segment);
-        let judgement = rules::judge(owner, token, verb, receipt, unit, now);
+        let of_unit = |attempt: &&Attempt| attempt.stage == key.stage && attempt.segment == key.segment;
+        let ended = self.attempts.get(&key.run);
+        let receipt = ended.and_then(|ended| ended.get(&token)).filter(of_unit);
+        // A segment made anew under an old name begins without a token: what was claimed before is in the past only.
+        let remembered = || ended.and_then(|ended| ended.values().rev().find(of_unit)).map(|attempt| attempt.token);
+        let last = unit.and_then(|unit| unit.token).or_else(|| receipt.and_then(|_| remembered()));
+        let judgement = rules::judge(owner, token, verb, receipt, last, unit, now);
         if let Judgement::Lost(reason) = judgement
-            && unit.is_some()
+            && self.stage(key.run, &key.stage).is_some()
         {
             let refused = Event::of_unit(now, key.run, &key.stage, key.segment.as_deref(), What::Refused);
             let refused = Event { verb, lost: Some(reason), ..refused.by(owner, token) };
@@ -434,11 +457,15 @@ impl Pipelines {
             let same = |event: &&mut Event| {
                 event.what == What::Refused
                     && event.lost == Some(reason)
+                    && event.token == Some(token)
                     && event.stage.as_deref() == Some(&key.stage)
                     && event.segment == key.segment
             };
             match events.iter_mut().find(same) {
-                Some(event) => *event = Event { count: event.count + 1, ..refused },
+                Some(event) => {
+                    let first_at = event.first_at.or(Some(event.at));
+                    *event = Event { count: event.count + 1, first_at, ..refused };
+                }
                 None => events.push(refused),
             }
         }
@@ -454,7 +481,7 @@ impl Pipelines {
         let past: Vec<RunId> = past.into_iter().map(|(_, id)| id).take(max).collect();
         for id in &past {
             let row = self.runs.remove(id).expect("found above");
-            self.touched.remove(id);
+            self.untouch(*id);
             row.run.key.map(|key| self.keys.remove(&(row.run.pipeline, key)));
             for stage in row.stages {
                 self.forget_segments(stage);

@@ -68,7 +68,7 @@ impl Pipelines {
                 }
             }
         }
-        self.touched.remove(&id);
+        self.untouch(id);
         let run = &mut self.runs.get_mut(&id).expect("looked up above").run;
         run.status = RunStatus::Error;
         run.finished_at = Some(now);
@@ -200,6 +200,6 @@ impl Pipelines {
         let run = &mut self.runs.get_mut(&id).expect("looked up above").run;
         run.status = RunStatus::Running;
         run.finished_at = None;
-        self.touched.insert(id);
+        self.touch(id);
     }
 }

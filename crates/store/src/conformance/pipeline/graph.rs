@@ -4,8 +4,8 @@ use super::tools::{at_once, chain, done, fail, now};
 use crate::conformance::Harness;
 use crate::conformance::tools::World;
 use tenure_core::pipeline::{
-    Advanced, Applied, Claim, Definition, Filter, NewRun, RETENTION_MS, Reason, RunId, RunStatus, Stage, StartRefusal,
-    Status, Taken,
+    Act, Advanced, Applied, Claim, Definition, Filter, NewRun, RETENTION_MS, Reason, RunId, RunStatus, Stage,
+    StartRefusal, Status, Taken,
 };
 use tenure_core::queue::Retry;
 
@@ -215,6 +215,25 @@ pub async fn p5_a_step_of_the_orchestrator_is_bounded<H: Harness>() {
         runs.push(world.store.advance_runs(2).await.unwrap().runs);
     }
     assert_eq!(runs, [2, 2, 1, 0]);
+}
+
+/// Runs are looked at in the order of their news: one in which something happens all the time waits behind the others.
+pub async fn p5_busy_older_runs_never_hold_up_a_younger_one<H: Harness>() {
+    let world = World::<H>::open().await;
+    world.apply(chain()).await;
+    let busy = world.begin().await;
+    world.advance().await;
+    let young = world.begin().await;
+    for _ in 0..3 {
+        let grip = world.grab("a", "w").await;
+        assert_eq!(grip.key.run, busy);
+        world.end(&grip, Act::Release).await.unwrap();
+        assert_eq!(world.store.advance_runs(1).await.unwrap().runs, 1);
+        if world.stage(young, "a").await.status == Status::Ready {
+            return;
+        }
+    }
+    panic!("three looks, and none at the younger run");
 }
 
 /// The output of a stage is the input of its successors; with several prerequisites, an object of them.

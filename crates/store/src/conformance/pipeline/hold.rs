@@ -193,6 +193,30 @@ pub async fn l8_refusals_are_counted_in_one_event<H: Harness>() {
     assert_eq!((told[0].count, told[0].verb, told[0].lost), (5, Some(Verb::Release), Some(LostReason::Finished)));
 }
 
+/// Every claim that was lost has an event of its own: the second stale holder does not erase the first. Repetitions are
+/// counted, and say when it began and when it was last.
+pub async fn l8_another_tokens_refusal_is_another_event<H: Harness>() {
+    let mut world = World::<H>::open().await;
+    let run = world.begun(chain()).await;
+    let mut stale = Vec::new();
+    for owner in ["w", "v"] {
+        stale.push(world.grab("a", owner).await);
+        world.pass_ms(LEASE_MS).await;
+    }
+    world.grab("a", "u").await;
+    let began = world.now;
+    for grip in stale.iter().chain(&stale).chain(&stale[..1]) {
+        assert_eq!(world.end(grip, done("1")).await, Err(Refusal::Lost(LostReason::Superseded)));
+        world.pass_ms(1).await;
+    }
+    let told = world.told(run).await;
+    let refused = told.iter().filter(|event| event.what == What::Refused);
+    let refused: Vec<_> = refused.map(|event| (event.token, event.count, event.first_at, event.at)).collect();
+    let at = |ms| began.plus_ms(ms);
+    let expected = [(Some(stale[0].token), 3, Some(began), at(4)), (Some(stale[1].token), 2, Some(at(1)), at(3))];
+    assert_eq!(refused, expected);
+}
+
 /// The same ending again is answered as the first time, also after the unit moved on.
 pub async fn l12_an_ending_sent_again_is_answered_as_the_first_time<H: Harness>() {
     let world = World::<H>::open().await;

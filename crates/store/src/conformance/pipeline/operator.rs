@@ -1,8 +1,8 @@
 //! What an operator does to runs.
 
-use super::tools::{Grip, at_once, chain, done, fail, now};
+use super::tools::{Grip, at_once, chain, done, fail, now, split};
 use crate::conformance::Harness;
-use crate::conformance::tools::World;
+use crate::conformance::tools::{LEASE_MS, World};
 use tenure_core::LostReason;
 use tenure_core::pipeline::{
     Act, Artifact, Beat, Claim, Reason, Record, Refusal, RunAction, RunId, RunRefusal, RunStatus, Status, What,
@@ -100,6 +100,64 @@ pub async fn l9_a_retry_from_a_stage_redoes_what_follows<H: Harness>() {
     let unit = world.grab_all(Claim::new("p", "encode", "w")).await.remove(0);
     assert_eq!((unit.segment.as_deref(), unit.join, unit.record.clone()), (None, false, None));
     assert_eq!(world.stage_info(run, "encode").await.segments.all, 0);
+}
+
+/// A late write to a segment that a retry dropped is told what became of its claim, not of the segment: `superseded` only
+/// if somebody has claimed that segment since; and it leaves an event.
+pub async fn l3_a_late_write_to_a_dropped_segment_is_told_the_truth<H: Harness>() {
+    let mut world = World::<H>::open().await;
+    let run = world.split_into(&["s0", "s1", "s2"]).await;
+    let (first, second) = (world.grab("encode", "w").await, world.grab("encode", "w").await);
+    world.pass_ms(LEASE_MS).await;
+    world.sweep().await;
+    let third = world.grab("encode", "v").await;
+    assert_eq!(third.key, first.key, "the oldest segment is claimed again, the second is not");
+    world.end(&third, fail(Retry::Never)).await.unwrap();
+    world.advance().await;
+    let from = RunAction::RetryFrom { stage: "encode".to_owned() };
+    assert_eq!(world.act(run, from).await, Ok(RunStatus::Running));
+    let told = async |expected: LostReason| {
+        assert_eq!(world.end(&first, done("1")).await, Err(Refusal::Lost(LostReason::Superseded)));
+        assert_eq!(world.pulse(second.beat()).await, Err(expected));
+        assert_eq!(world.end(&second, done("1")).await, Err(Refusal::Lost(expected)));
+        assert_eq!(world.end(&third, done("1")).await, Err(Refusal::Lost(LostReason::Finished)));
+        assert!(world.end(&third, fail(Retry::Never)).await.unwrap().already);
+    };
+    told(LostReason::Expired).await;
+    // Made anew under the same name, but in nobody's hands yet.
+    let again = world.grab("encode", "w").await;
+    world.end(&again, split(&["s0", "s1"])).await.unwrap();
+    told(LostReason::Expired).await;
+    let claimed = [world.grab("encode", "w").await, world.grab("encode", "w").await];
+    assert_eq!(claimed[1].key, second.key);
+    told(LostReason::Superseded).await;
+    let events = world.told(run).await;
+    let refused = events.iter().filter(|event| event.what == What::Refused);
+    let refused: Vec<_> = refused.map(|event| (event.unit(), event.token, event.lost, event.count)).collect();
+    let of = |grip: &Grip, lost, count| {
+        (format!("encode/{}", grip.key.segment.as_ref().unwrap()), Some(grip.token), Some(lost), count)
+    };
+    let expected = [
+        of(&first, LostReason::Superseded, 3),
+        of(&second, LostReason::Expired, 4),
+        of(&third, LostReason::Finished, 3),
+        of(&second, LostReason::Superseded, 2),
+    ];
+    assert_eq!(refused, expected);
+}
+
+/// A write to a segment that never was leaves an event with its stage.
+pub async fn l8_a_write_to_no_segment_of_a_stage_is_told_with_the_stage<H: Harness>() {
+    let world = World::<H>::open().await;
+    let run = world.split_into(&["s0"]).await;
+    let mut grip = world.grab("encode", "w").await;
+    grip.key.segment = Some("s9".to_owned());
+    assert_eq!(world.end(&grip, done("1")).await, Err(Refusal::Lost(LostReason::Unknown)));
+    let told = world.told(run).await;
+    assert_eq!(
+        told.iter().map(|event| (event.what, event.unit())).collect::<Vec<_>>(),
+        [(What::Refused, "encode/s9".to_owned())]
+    );
 }
 
 fn with_artifact(path: &str) -> Act {
