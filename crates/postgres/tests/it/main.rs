@@ -13,6 +13,7 @@ mod races;
 mod roles;
 mod schedule;
 mod schema;
+mod stress;
 mod support;
 mod sync;
 mod timeouts;
