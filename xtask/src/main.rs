@@ -1,4 +1,4 @@
-//! The repository's commands: `cargo xtask test | check | bench`.
+//! The repository's commands: `cargo xtask test | check | bench | soak`.
 //!
 //! They need Rust and a Debian-like machine; PostgreSQL they bring themselves (see `tenure-testing`). Nothing they start
 //! outlives them, and the exit code is zero only if everything asked for was done and held.
@@ -7,6 +7,7 @@ mod architecture;
 mod bench;
 mod cargo;
 mod check;
+mod soak;
 mod test;
 
 use std::fmt;
@@ -26,9 +27,11 @@ usage: cargo xtask COMMAND
   bench schema [ARGS]         the bench of candidate schemas, on the same
   bench size [ARGS]           what each verb takes in a store of 10 million finished and 2 million waiting jobs
   bench pipeline [ARGS]       what an advance costs as finished runs pile up; `--runs 10000 --stages 10 --store sqlite`
+  soak [--seconds N] [--clients N] [--seed N]
+                              the stress of the queue on PostgreSQL, for ten minutes unless told otherwise
 ";
 
-const COMMANDS: [&str; 3] = ["test", "check", "bench"];
+const COMMANDS: [&str; 4] = ["test", "check", "bench", "soak"];
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
         "test" => test::run(&arguments),
         "check" => check::run(&arguments),
         "bench" => bench::run(&arguments),
+        "soak" => soak::run(&arguments),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             return ExitCode::SUCCESS;
@@ -127,6 +131,6 @@ mod tests {
         for slip in ["tset", "tests", "tes"] {
             assert!(Failure::usage(slip, &COMMANDS).to_string().contains("did you mean `test`"), "{slip}");
         }
-        assert!(Failure::usage("deploy", &COMMANDS).to_string().contains("only test, check, bench"));
+        assert!(Failure::usage("deploy", &COMMANDS).to_string().contains("only test, check, bench, soak"));
     }
 }

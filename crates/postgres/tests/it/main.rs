@@ -16,6 +16,7 @@ mod races;
 mod roles;
 mod schedule;
 mod schema;
+mod stress;
 mod support;
 mod sync;
 mod sync_mixed;
