@@ -1,4 +1,5 @@
-//! Handlers whose lease cannot be kept: the attempt counts (L6), so none of them is begun for ever.
+//! Handlers whose lease cannot be kept: the attempt counts (L6), so none of them is begun for ever. The usual cause is a
+//! transaction of the handler's own on the store's SQLite file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,6 +95,25 @@ async fn l6_a_handler_that_gives_its_job_back_because_the_lease_is_ending_spends
     });
     let found = worked(worker, &tenure, job).await;
     assert_eq!((found.status, found.attempt), (Status::Failed, 2), "{found:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn q10_a_handler_that_saves_a_checkpoint_inside_its_fenced_transaction_is_told_what_to_do() {
+    let (_folder, file, tenure) = file().await;
+    let job = tenure.enqueue(twice()).await.unwrap().id;
+    let worker = tenure.worker().handle_any(move |cx: Context| {
+        let file = file.clone();
+        async move {
+            let mut app = begun(&file);
+            cx.held_in(&mut app).await?;
+            cx.checkpoint(&1).await?;
+            Outcome::done(None)
+        }
+    });
+    let found = worked(worker, &tenure, job).await;
+    assert_eq!((found.status, found.attempt), (Status::Failed, 2), "{found:?}");
+    let why = found.error.unwrap();
+    assert!(why.contains("own transaction is open") && why.contains("complete_in"), "{why}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

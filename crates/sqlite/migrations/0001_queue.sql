@@ -15,6 +15,14 @@ CREATE TABLE meta (
 ) STRICT;
 INSERT INTO meta (only) VALUES (1);
 
+-- One row: how many times callers took the write lock in transactions of their own (Q10). Only who wrote a turn reads
+-- it before its commit, so a process can tell whether a transaction it has seen may still be open.
+CREATE TABLE caller (
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    turn INTEGER NOT NULL DEFAULT 0
+) STRICT;
+INSERT INTO caller (only) VALUES (1);
+
 -- One row: the limit of the whole engine (Q8).
 CREATE TABLE engine (
     only        INTEGER PRIMARY KEY CHECK (only = 1),

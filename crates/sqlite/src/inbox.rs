@@ -3,6 +3,7 @@
 //! Bounded: a caller waits for room before it may put anything in. Two lanes: what keeps leases goes first, so that a
 //! flood of new jobs never costs a worker its lease.
 
+use crate::caller::Caller;
 use crate::fault::{Done, Fault};
 use rusqlite::Connection;
 use std::cell::RefCell;
@@ -89,6 +90,8 @@ pub(crate) enum Lane {
 pub(crate) trait Errand: Send {
     /// Whether nobody waits for the answer any more.
     fn abandoned(&self) -> bool;
+    /// Who waits for the answer.
+    fn caller(&self) -> Caller;
     /// Roughly how many rows it touches.
     fn weight(&self) -> usize;
     /// Does it. May be asked again if what it did was rolled back.
@@ -102,14 +105,19 @@ struct Task<T, F> {
     work: F,
     weight: usize,
     done: Option<Done<T>>,
-    caller: oneshot::Sender<Done<T>>,
+    answered: oneshot::Sender<Done<T>>,
+    caller: Caller,
     /// Its room in the inbox.
     _room: OwnedSemaphorePermit,
 }
 
 impl<T: Send, F: Fn(&Step<'_>) -> Done<T> + Send> Errand for Task<T, F> {
     fn abandoned(&self) -> bool {
-        self.caller.is_closed()
+        self.answered.is_closed()
+    }
+
+    fn caller(&self) -> Caller {
+        self.caller
     }
 
     fn weight(&self) -> usize {
@@ -132,7 +140,7 @@ impl<T: Send, F: Fn(&Step<'_>) -> Done<T> + Send> Errand for Task<T, F> {
             (None, Ok(())) => Err(Fault::broken("an operation was passed over")),
         };
         // An error means that the caller has gone.
-        let _ = self.caller.send(answer);
+        let _ = self.answered.send(answer);
     }
 }
 
@@ -164,8 +172,9 @@ impl Inbox {
     ) -> Result<T, StoreError> {
         let room = Arc::clone(&self.room[lane as usize]);
         let room = room.acquire_owned().await.map_err(|_| stopped())?;
-        let (caller, answer) = oneshot::channel();
-        let task = Task { work, weight: weight.max(1), done: None, caller, _room: room };
+        let (answered, answer) = oneshot::channel();
+        let caller = Caller::current();
+        let task = Task { work, weight: weight.max(1), done: None, answered, caller, _room: room };
         {
             let mut waiting = self.locked();
             if waiting.closed {

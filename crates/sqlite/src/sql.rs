@@ -113,6 +113,7 @@ statements! {
     LIST_WAITING = "queue/list_waiting.sql",
     LIST_WAITING_OF = "queue/list_waiting_of.sql",
     LOCK = "queue/lock.sql",
+    TURN = "queue/turn.sql",
     NEXT_DUE = "queue/next_due.sql",
     NEXT_OF_POOL = "queue/next_of_pool.sql",
     NOTE = "queue/note.sql",
