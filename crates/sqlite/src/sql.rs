@@ -115,6 +115,7 @@ statements! {
     LOCK = "queue/lock.sql",
     TURN = "queue/turn.sql",
     NEXT_DUE = "queue/next_due.sql",
+    NEXT_END = "queue/next_end.sql",
     NEXT_OF_POOL = "queue/next_of_pool.sql",
     NOTE = "queue/note.sql",
     PARK_ALL = "queue/park_all.sql",

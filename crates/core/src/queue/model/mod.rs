@@ -222,7 +222,7 @@ impl Queues {
         met: &mut BTreeSet<Idle>,
         opens_at: &mut Option<Time>,
     ) -> Option<(JobId, String)> {
-        if self.max_running.is_some_and(|max| self.running >= u64::from(max)) {
+        if self.full() {
             met.insert(Idle::AtCapacity);
             return None;
         }
@@ -235,7 +235,7 @@ impl Queues {
                 (shelf.settings.paused, Idle::Paused),
             ];
             met.extend(closed.into_iter().filter(|(closed, _)| *closed).map(|(_, idle)| idle));
-            sooner(opens_at, shelf.spent_until(now));
+            sooner(opens_at, shelf.spent_until(now).filter(|_| !shelf.settings.paused));
             if closed.iter().any(|(closed, _)| *closed) {
                 continue;
             }
@@ -259,6 +259,11 @@ impl Queues {
             }
         }
         best.map(|(rank, queue)| (rank.2, queue.to_owned()))
+    }
+
+    /// Whether the engine as a whole has no slot free.
+    fn full(&self) -> bool {
+        self.max_running.is_some_and(|max| self.running >= u64::from(max))
     }
 
     /// A new lease over nothing yet.
