@@ -226,6 +226,8 @@ CREATE INDEX dedup_job ON dedup (job);
 CREATE TABLE event (
     id      INTEGER PRIMARY KEY,
     at      INTEGER NOT NULL,
+    -- The first time, where repetitions were counted into one event.
+    first_at INTEGER,
     job     INTEGER NOT NULL,
     what    TEXT NOT NULL,
     token   INTEGER,
@@ -239,8 +241,8 @@ CREATE TABLE event (
     count   INTEGER NOT NULL DEFAULT 1
 ) STRICT;
 CREATE INDEX event_job ON event (job);
--- Repeated refusals are counted into one event for each job and reason.
-CREATE UNIQUE INDEX event_refused ON event (job, lost) WHERE what = 'refused';
+-- Repeated refusals are counted into one event for each job, token and reason.
+CREATE UNIQUE INDEX event_refused ON event (job, token, lost) WHERE what = 'refused';
 
 -- Who looked for work, where and of which kinds, written at most once a minute and kept for a day.
 CREATE TABLE sighting (

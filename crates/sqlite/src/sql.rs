@@ -84,6 +84,7 @@ statements! {
     FORGET = "queue/forget.sql",
     FORGET_EVENTS = "queue/forget_events.sql",
     FORGET_NOTES = "queue/forget_notes.sql",
+    FORGET_REFUSALS = "queue/forget_refusals.sql",
     GRANT = "queue/grant.sql",
     HALT = "queue/halt.sql",
     HELD_BACK = "queue/held_back.sql",

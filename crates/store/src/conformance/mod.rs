@@ -120,6 +120,8 @@ macro_rules! conformance {
                 l12_a_refused_ending_is_never_already,
                 l8_refusals_are_counted_in_one_event,
                 l8_each_reason_of_refusal_is_its_own_event,
+                l8_the_refusals_of_each_token_are_their_own_event,
+                l8_a_job_keeps_the_refusals_of_the_last_hundred_tokens,
                 q3_a_heartbeat_extends_from_now_by_the_granted_time,
                 q3_heartbeats_keep_a_lease_far_beyond_its_length,
                 q3_a_heartbeat_never_shortens_a_lease,

@@ -8,7 +8,7 @@ mod operator;
 mod shelf;
 mod sight;
 
-use super::event::{Event, What};
+use super::event::{self, Event, What};
 use super::job::{Attempt, Job, JobId, Outcome, Reason, Status};
 use super::request::*;
 use super::rules::{self, Current, Judgement, Presented, Running, Settled};
@@ -502,7 +502,7 @@ impl Queues {
         }
     }
 
-    /// Judges a write, and counts a refusal into the job's one event for that reason (L8).
+    /// Judges a write, and counts a refusal into the event of that token and reason (L8).
     fn judge(&mut self, id: JobId, owner: &str, token: Token, verb: Option<Verb>, now: Time) -> Judgement {
         let Some(job) = self.jobs.get(&id) else {
             return self.by_receipt(id, owner, token, verb).unwrap_or(Judgement::Lost(LostReason::Unknown));
@@ -515,12 +515,8 @@ impl Queues {
             judgement = self.by_receipt(id, owner, token, verb).unwrap_or(judgement);
         }
         if let Judgement::Lost(reason) = judgement {
-            let events = self.events.entry(id).or_default();
             let refused = Event { verb, lost: Some(reason), ..Event::new(now, id, What::Refused).by(owner, token) };
-            match events.iter_mut().find(|event| event.what == What::Refused && event.lost == Some(reason)) {
-                Some(event) => *event = Event { count: event.count + 1, ..refused },
-                None => events.push(refused),
-            }
+            event::count_refusal(self.events.entry(id).or_default(), refused);
         }
         judgement
     }
