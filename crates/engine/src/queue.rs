@@ -39,7 +39,11 @@ impl Tenure {
         claim.check()?;
         // Listening begins before the first look, so that nothing enqueued in between is missed.
         let mut listener = self.store.signals().listen(claim.queues.clone());
-        look_within(wait, &mut listener, async || Ok(self.store.claim(claim.clone()).await?)).await
+        let look = || {
+            let asked = self.store.claim(claim.clone());
+            async { Ok(asked.await?) }
+        };
+        look_within(wait, &mut listener, look).await
     }
 
     /// Marks the first jobs of a shared lease as started, before their handlers run (L6).
@@ -140,10 +144,10 @@ impl Tenure {
 }
 
 /// Looks until there is something, or `wait` is over.
-async fn look_within(
+async fn look_within<F: Future<Output = Result<Claims>>>(
     wait: Duration,
     listener: &mut Listener,
-    mut look: impl AsyncFnMut() -> Result<Claims>,
+    mut look: impl FnMut() -> F,
 ) -> Result<Claims> {
     let deadline = Instant::now() + wait;
     let mut rest = Rest::default();
@@ -188,9 +192,9 @@ mod tests {
     async fn q2_a_store_that_always_hints_at_once_is_not_asked_without_a_pause() {
         let mut looks = 0;
         let mut listener = Signals::default().listen(vec!["q".into()]);
-        let look = async || {
+        let look = || {
             looks += 1;
-            Ok(Claims { jobs: Vec::new(), idle: Some(Idle::Paused), again_in_ms: Some(0) })
+            async { Ok(Claims { jobs: Vec::new(), idle: Some(Idle::Paused), again_in_ms: Some(0) }) }
         };
         look_within(Duration::from_secs(10), &mut listener, look).await.unwrap();
         // Seven in the first second and a half, then one a second, and one at the end.
