@@ -35,6 +35,7 @@ mod job;
 mod operate;
 pub mod pipeline;
 mod queue;
+mod rest;
 pub mod schedule;
 mod signals;
 pub mod sync;

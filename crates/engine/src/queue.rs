@@ -1,5 +1,6 @@
 //! The work queue: enqueue, claim, heartbeat, finish, and look.
 
+use crate::rest::Rest;
 use crate::{Error, IntoJob, Result, Tenure, chance};
 use std::time::Duration;
 use tenure_core::bounds;
@@ -8,10 +9,8 @@ use tenure_core::queue::{
     Start, Worker, timeline,
 };
 use tenure_core::{Invalid, LostReason, Token};
+use tenure_store::Listener;
 use tokio::time::Instant;
-
-/// How long a waiting claim sleeps at most before it looks again: the floor under lost wake-ups.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Tenure {
     /// Adds a job.
@@ -38,21 +37,13 @@ impl Tenure {
         let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
         bounds::within("wait_ms", wait_ms, 0, bounds::WAIT_MS_MAX)?;
         claim.check()?;
-        let deadline = Instant::now() + wait;
         // Listening begins before the first look, so that nothing enqueued in between is missed.
         let mut listener = self.store.signals().listen(claim.queues.clone());
-        loop {
-            let claims = self.store.claim(claim.clone()).await?;
-            if !claims.jobs.is_empty() || Instant::now() >= deadline {
-                return Ok(claims);
-            }
-            let due = claims.again_in_ms.map_or(LOOK_AGAIN, Duration::from_millis);
-            let next_look = (Instant::now() + due.min(LOOK_AGAIN)).min(deadline);
-            tokio::select! {
-                () = listener.woken() => {}
-                () = tokio::time::sleep_until(next_look) => {}
-            }
-        }
+        let look = || {
+            let asked = self.store.claim(claim.clone());
+            async { Ok(asked.await?) }
+        };
+        look_within(wait, &mut listener, look).await
     }
 
     /// Marks the first jobs of a shared lease as started, before their handlers run (L6).
@@ -152,6 +143,27 @@ impl Tenure {
     }
 }
 
+/// Looks until there is something, or `wait` is over.
+async fn look_within<F: Future<Output = Result<Claims>>>(
+    wait: Duration,
+    listener: &mut Listener,
+    mut look: impl FnMut() -> F,
+) -> Result<Claims> {
+    let deadline = Instant::now() + wait;
+    let mut rest = Rest::default();
+    loop {
+        let claims = look().await?;
+        if !claims.jobs.is_empty() || Instant::now() >= deadline {
+            return Ok(claims);
+        }
+        let next_look = (Instant::now() + rest.begin(claims.again_in_ms.map(Duration::from_millis))).min(deadline);
+        tokio::select! {
+            () = listener.woken() => {}
+            () = tokio::time::sleep_until(next_look) => rest.over(),
+        }
+    }
+}
+
 fn check_filter(filter: &Filter) -> std::result::Result<(), Invalid> {
     filter.queue.as_deref().map_or(Ok(()), |queue| bounds::name("queue", queue))?;
     filter.kind.as_deref().map_or(Ok(()), |kind| bounds::name("kind", kind))
@@ -168,4 +180,24 @@ fn each<T>(answers: Vec<std::result::Result<T, LostReason>>) -> Vec<Result<T>> {
 
 pub(crate) fn short_answer() -> Error {
     tenure_store::StoreError::broken("it answered fewer items than it was asked").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenure_core::queue::Idle;
+    use tenure_store::Signals;
+
+    #[tokio::test(start_paused = true)]
+    async fn q2_a_store_that_always_hints_at_once_is_not_asked_without_a_pause() {
+        let mut looks = 0;
+        let mut listener = Signals::default().listen(vec!["q".into()]);
+        let look = || {
+            looks += 1;
+            async { Ok(Claims { jobs: Vec::new(), idle: Some(Idle::Paused), again_in_ms: Some(0) }) }
+        };
+        look_within(Duration::from_secs(10), &mut listener, look).await.unwrap();
+        // Seven in the first second and a half, then one a second, and one at the end.
+        assert_eq!(looks, 16);
+    }
 }

@@ -281,6 +281,8 @@ create index slack_queue on tenure.slack (queue);
 create table tenure.event (
     id bigint generated always as identity primary key,
     at timestamptz not null,
+    -- The first time, where repetitions were counted into one event.
+    first_at timestamptz,
     job bigint not null,
     token bigint,
     until timestamptz,
@@ -294,8 +296,8 @@ create table tenure.event (
     error text
 );
 create index event_job on tenure.event (job, id);
--- Repeated refusals for one reason are counted into one event.
-create unique index event_refused on tenure.event (job, lost) where what = 'refused';
+-- Repeated refusals of one token for one reason are counted into one event.
+create unique index event_refused on tenure.event (job, token, lost) where what = 'refused';
 
 create table tenure.sighting (
     owner text collate "C" not null,

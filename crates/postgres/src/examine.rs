@@ -103,8 +103,8 @@ fn settings(row: &Row) -> Result<Finding> {
     Ok(if isolation == "read committed" {
         Finding::fine("isolation", found)
     } else {
-        let advice = "works, at two more round trips a call: `alter role … set default_transaction_isolation to \
-                      'read committed'` for Tenure's role wins them back";
+        let advice = "works, at two more statements a call: `alter role … set default_transaction_isolation to \
+                      'read committed'` for Tenure's role saves them";
         Finding::advise("isolation", Level::Note, found, advice)
     })
 }

@@ -10,6 +10,7 @@
 //! - what the connection lost during a write is an unknown outcome, told as such.
 
 mod address;
+mod cancel;
 mod cursor;
 mod domain;
 mod error;

@@ -2,20 +2,26 @@
 //!
 //! Every statement is unnamed and carries its types, so that a pooler in transaction mode can hand it to any server
 //! connection. Deadlocks and serialization failures were rolled back by the server: they are tried again here.
+//!
+//! Always true: a statement that nobody waits for any more, because it took too long or its caller has gone, is cancelled
+//! on the server, and its connection is used no further. Left alone it would go on waiting for its lock, one session
+//! for each call that gave up, and be carried out in the end: a claim whose jobs belong to nobody.
 
 use crate::address::PostgresOptions;
+use crate::cancel;
 use crate::error::{self, Kind};
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Timeouts};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tenure_core::queue::Conflict;
 use tenure_store::{Result, StoreError};
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{NoTls, Row};
+use tokio_postgres::{Config, NoTls, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// A typed parameter.
@@ -46,19 +52,27 @@ impl From<Refused> for StoreError {
 const TRIES: u32 = 8;
 
 /// A pool of connections to one schema.
-#[derive(Debug)]
 pub(crate) struct Database {
     pool: Pool,
     schema: String,
     timeout: Duration,
+    config: Config,
+    tls: Option<MakeRustlsConnect>,
     /// The database's default isolation is not ours: each statement brings its own transaction.
     wrapped: AtomicBool,
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database").field("schema", &self.schema).finish_non_exhaustive()
+    }
 }
 
 impl Database {
     pub(crate) fn connect(options: &PostgresOptions) -> Result<Database> {
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = match tls(options)? {
+        let tls = tls(options)?;
+        let manager = match tls.clone() {
             Some(tls) => Manager::from_config(options.config.clone(), tls, manager),
             None => Manager::from_config(options.config.clone(), NoTls, manager),
         };
@@ -69,7 +83,8 @@ impl Database {
             .runtime(Runtime::Tokio1)
             .build()
             .map_err(StoreError::broken)?;
-        Ok(Database { pool, schema: options.schema.clone(), timeout: options.timeout, wrapped: AtomicBool::new(false) })
+        let (schema, timeout, config) = (options.schema.clone(), options.timeout, options.config.clone());
+        Ok(Database { pool, schema, timeout, config, tls, wrapped: AtomicBool::new(false) })
     }
 
     /// `sql` for the schema of this store. The files are written for the schema `tenure`.
@@ -105,16 +120,13 @@ impl Database {
         let mut tries = 0;
         loop {
             tries += 1;
-            let connection = self.connection().await?;
             let wrapped = self.wrapped.load(Ordering::Relaxed);
-            let asked = tokio::time::timeout(self.timeout, once(&connection, &sql, params, wrapped)).await;
-            let met = match asked {
-                Ok(Ok(rows)) => return Ok(Ok(rows)),
-                Ok(Err(met)) => met,
-                Err(_) => {
-                    // The connection may still be in the middle of it: it is dropped, not returned. The idle ones lead
-                    // to the same silence and would cost the next calls as long, each in its turn (C4).
-                    drop(Object::take(connection));
+            let (connection, met) = match self.once(&sql, params, wrapped).await? {
+                Some((_, Ok(rows))) => return Ok(Ok(rows)),
+                Some((connection, Err(met))) => (connection, met),
+                None => {
+                    // The idle connections lead to the same silence and would cost the next calls as long, each in its
+                    // turn (C4).
                     self.pool.retain(|_, _| false);
                     return Err(error::timed_out(writes));
                 }
@@ -132,14 +144,9 @@ impl Database {
                 Kind::Epoch if tries < TRIES => {
                     drop(connection);
                     let check = self.localized("select tenure.check_epoch()");
-                    let connection = self.connection().await?;
-                    match tokio::time::timeout(self.timeout, once(&connection, &check, &[], wrapped)).await {
-                        Ok(checked) => drop(checked.map_err(|met| error::of(met, writes))?),
-                        Err(_) => {
-                            drop(Object::take(connection));
-                            return Err(error::timed_out(writes));
-                        }
-                    }
+                    let checked = self.once(&check, &[], wrapped).await?;
+                    let (_, checked) = checked.ok_or_else(|| error::timed_out(writes))?;
+                    checked.map_err(|met| error::of(met, writes))?;
                 }
                 Kind::ReadOnly => {
                     // A primary that became a standby: this connection will never write again (C6).
@@ -151,24 +158,74 @@ impl Database {
             }
         }
     }
+
+    /// Asks once. `None` if there was no answer in time; the connection is then gone.
+    async fn once(&self, sql: &str, params: &[Param<'_>], wrapped: bool) -> Result<Option<(Object, Asked)>> {
+        let under_way = UnderWay { database: self, connection: Some(self.connection().await?) };
+        let asked = tokio::time::timeout(self.timeout, under_way.ask(sql, params, wrapped)).await;
+        Ok(asked.ok().map(|asked| (under_way.ended(), asked)))
+    }
+
+    /// Cancels what a connection is in the middle of, and closes it.
+    fn abandon(&self, connection: Object) {
+        let client = Object::take(connection);
+        let (token, config) = (client.cancel_token(), self.config.clone());
+        let (tls, timeout) = (self.tls.clone(), self.timeout);
+        let cancelled = async move {
+            let stopped = async {
+                cancel::cancel(&config, &token, tls.as_ref()).await;
+                // Answered when the statement before it has ended. A connection closed earlier may take the request to
+                // cancel with it: a pooler then knows nobody whom it concerns.
+                client.batch_execute("").await
+            };
+            // A server that is silent will not answer this either.
+            let _ = tokio::time::timeout(timeout, stopped).await;
+            drop(client);
+        };
+        // Without a runtime nothing can be sent any more: then it is closed, and that is all.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(cancelled);
+        }
+    }
 }
 
-async fn once(
-    connection: &Object,
-    sql: &str,
-    params: &[Param<'_>],
-    wrapped: bool,
-) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
-    if !wrapped {
-        return connection.query_typed(sql, params).await;
+/// What a statement came to.
+type Asked = std::result::Result<Vec<Row>, tokio_postgres::Error>;
+
+/// A statement under way. Dropped before its end it is cancelled.
+struct UnderWay<'a> {
+    database: &'a Database,
+    connection: Option<Object>,
+}
+
+impl UnderWay<'_> {
+    async fn ask(&self, sql: &str, params: &[Param<'_>], wrapped: bool) -> Asked {
+        let connection = self.connection.as_ref().expect("it is there until the end");
+        if !wrapped {
+            return connection.query_typed(sql, params).await;
+        }
+        // Sent one behind the other in one go, so that whoever leaves early leaves no transaction open. If the statement
+        // fails, the commit rolls back.
+        let (begun, answer, ended) = tokio::join!(
+            biased;
+            connection.batch_execute("begin isolation level read committed"),
+            connection.query_typed(sql, params),
+            connection.batch_execute("commit"),
+        );
+        begun?;
+        let rows = answer?;
+        ended.map(|()| rows)
     }
-    connection.batch_execute("begin isolation level read committed").await?;
-    match connection.query_typed(sql, params).await {
-        Ok(rows) => connection.batch_execute("commit").await.map(|()| rows),
-        Err(met) => {
-            // The first error is the one to tell; a failed rollback closes the connection anyway.
-            let _ = connection.batch_execute("rollback").await;
-            Err(met)
+
+    fn ended(mut self) -> Object {
+        self.connection.take().expect("it is there until the end")
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.database.abandon(connection);
         }
     }
 }

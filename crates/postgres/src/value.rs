@@ -134,6 +134,7 @@ pub(crate) fn event(row: &Row) -> Result<Event> {
         until: at_opt(row, "until")?,
         error: get(row, "error")?,
         count: get::<i32>(row, "count")? as u32,
+        first_at: at_opt(row, "first_at")?,
     })
 }
 

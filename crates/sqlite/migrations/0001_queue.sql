@@ -18,6 +18,14 @@ CREATE TABLE meta (
 ) STRICT;
 INSERT INTO meta (only) VALUES (1);
 
+-- One row: how many times callers took the write lock in transactions of their own (Q10). Only who wrote a turn reads
+-- it before its commit, so a process can tell whether a transaction it has seen may still be open.
+CREATE TABLE caller (
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    turn INTEGER NOT NULL DEFAULT 0
+) STRICT;
+INSERT INTO caller (only) VALUES (1);
+
 -- One row: the limit of the whole engine (Q8).
 CREATE TABLE engine (
     only        INTEGER PRIMARY KEY CHECK (only = 1),
@@ -221,6 +229,8 @@ CREATE INDEX dedup_job ON dedup (job);
 CREATE TABLE event (
     id      INTEGER PRIMARY KEY,
     at      INTEGER NOT NULL,
+    -- The first time, where repetitions were counted into one event.
+    first_at INTEGER,
     job     INTEGER NOT NULL,
     what    TEXT NOT NULL,
     token   INTEGER,
@@ -234,8 +244,8 @@ CREATE TABLE event (
     count   INTEGER NOT NULL DEFAULT 1
 ) STRICT;
 CREATE INDEX event_job ON event (job);
--- Repeated refusals are counted into one event for each job and reason.
-CREATE UNIQUE INDEX event_refused ON event (job, lost) WHERE what = 'refused';
+-- Repeated refusals are counted into one event for each job, token and reason.
+CREATE UNIQUE INDEX event_refused ON event (job, token, lost) WHERE what = 'refused';
 
 -- Who looked for work, where and of which kinds, written at most once a minute and kept for a day.
 CREATE TABLE sighting (

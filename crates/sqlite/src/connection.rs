@@ -118,18 +118,21 @@ pub(crate) fn opened(writer: &Connection) -> Done<()> {
     Ok(writer.busy_timeout(Duration::ZERO)?)
 }
 
-/// Begins the writer's transaction; `waited` is called for each try that found the lock taken.
-pub(crate) fn begin(conn: &Connection, waited: impl Fn()) -> Done<()> {
+/// Begins the writer's transaction; `waited` is told after each try that found the lock taken how long it has been, and
+/// answers whether to go on.
+pub(crate) fn begin(conn: &Connection, mut waited: impl FnMut(Duration) -> bool) -> Done<()> {
     let mut begin = conn.prepare_cached("BEGIN IMMEDIATE")?;
     let mut patience = Patience::new(LOCK_WAIT_MAX);
     loop {
         match begin.execute([]) {
             Ok(_) => return Ok(()),
             Err(error) if busy(&error) => {
-                waited();
-                if !patience.pause() {
-                    let seconds = LOCK_WAIT_MAX.as_secs();
-                    return Err(Fault::Busy(format!("another process has held the write lock for {seconds} s")));
+                if !waited(patience.waited()) || !patience.pause() {
+                    let seconds = patience.waited().as_secs();
+                    return Err(Fault::Busy(format!(
+                        "another transaction has held the write lock for {seconds} s; if it is one of this program's \
+                         own, end it before other calls, or take part in it with `enqueue_in` and its siblings"
+                    )));
                 }
             }
             Err(error) => return Err(error.into()),

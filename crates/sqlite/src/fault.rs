@@ -13,6 +13,8 @@ pub(crate) type Done<T> = Result<T, Fault>;
 pub(crate) enum Fault {
     /// Another process holds the file.
     Busy(String),
+    /// The caller's own transaction holds the file.
+    Own(String),
     /// No room left.
     Full(String),
     /// The file or its directory may not be used.
@@ -48,6 +50,7 @@ impl Fault {
         let with = |message: String| format!("{file}: {message}");
         match self {
             Fault::Busy(message) => Fault::Busy(with(message)),
+            Fault::Own(message) => Fault::Own(with(message)),
             Fault::Full(message) => Fault::Full(with(message)),
             Fault::Denied(message) => Fault::Denied(with(message)),
             Fault::Io(message) => Fault::Io(with(message)),
@@ -90,6 +93,7 @@ impl From<Fault> for StoreError {
         match fault {
             Fault::Busy(message) | Fault::Io(message) => StoreError::unavailable(message),
             Fault::Unsure(message) => StoreError::unknown(message),
+            Fault::Own(message) => StoreError::OwnTransaction { message },
             Fault::Full(message) => StoreError::Full { message },
             Fault::Denied(message) => StoreError::Denied { message },
             Fault::Broken(message) => StoreError::Broken { message },

@@ -11,7 +11,9 @@
 //! The transaction is of [rusqlite] 0.41, which is re-exported so that versions cannot disagree. The
 //! file must have been opened by this version of Tenure before. Best begun with `TransactionBehavior::Immediate`: a
 //! deferred one that has read before meets SQLite's `SQLITE_BUSY_SNAPSHOT` when somebody else wrote meanwhile. SQLite
-//! has one writer, so heartbeats wait while such a transaction is open: keep it short, and never work inside it.
+//! has one writer, so heartbeats wait while such a transaction is open: keep it short, and never work inside it. A call to
+//! the store itself from the task that has it open would wait for itself, and is refused
+//! ([`OwnTransaction`](tenure_store::StoreError::OwnTransaction)) if a function of this module was called in it before.
 //!
 //! ```
 //! use tenure_core::queue::NewJob;
@@ -41,7 +43,7 @@ use crate::fault::{Done, Fault};
 use crate::identity::same_file;
 use crate::inbox::Step;
 use crate::savepoint::apart;
-use crate::{migrate, queue, sql};
+use crate::{caller, migrate, queue};
 use rusqlite::{Connection, Transaction};
 use std::path::Path;
 use tenure_core::queue::rules::{Judgement, Presented};
@@ -155,10 +157,9 @@ pub(crate) fn whole<T>(
     clock: &Clock,
     work: impl FnOnce(&Step<'_>) -> Done<Result<T, Error>>,
 ) -> Result<T, Error> {
-    let done = apart(conn, || {
-        migrate::check(conn)?;
-        conn.prepare_cached(sql::LOCK)?.execute([])?;
-        work(&Step::new(conn, clock.now()))
-    });
+    // The lock stays taken whatever becomes of the work, and so does the turn.
+    let done = migrate::check(conn)
+        .and_then(|()| caller::lock(conn))
+        .and_then(|()| apart(conn, || work(&Step::new(conn, clock.now()))));
     done.map_err(|fault: Fault| Error::Store(fault.into()))?
 }

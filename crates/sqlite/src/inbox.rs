@@ -3,6 +3,7 @@
 //! Bounded: a caller waits for room before it may put anything in. Two lanes: what keeps leases goes first, so that a
 //! flood of new jobs never costs a worker its lease.
 
+use crate::caller::Caller;
 use crate::fault::{Done, Fault};
 use rusqlite::Connection;
 use std::cell::RefCell;
@@ -89,6 +90,8 @@ pub(crate) enum Lane {
 pub(crate) trait Errand: Send {
     /// Whether nobody waits for the answer any more.
     fn abandoned(&self) -> bool;
+    /// Who waits for the answer.
+    fn caller(&self) -> Caller;
     /// Roughly how many rows it touches.
     fn weight(&self) -> usize;
     /// Does it. May be asked again if what it did was rolled back.
@@ -103,14 +106,19 @@ struct Task<T, F> {
     work: F,
     weight: usize,
     done: Option<Done<T>>,
-    caller: oneshot::Sender<Done<T>>,
+    answered: oneshot::Sender<Done<T>>,
+    caller: Caller,
     /// Its room in the inbox.
     _room: OwnedSemaphorePermit,
 }
 
 impl<T: Send, F: Fn(&Step<'_>) -> Done<T> + Send> Errand for Task<T, F> {
     fn abandoned(&self) -> bool {
-        self.caller.is_closed()
+        self.answered.is_closed()
+    }
+
+    fn caller(&self) -> Caller {
+        self.caller
     }
 
     fn weight(&self) -> usize {
@@ -126,7 +134,7 @@ impl<T: Send, F: Fn(&Step<'_>) -> Done<T> + Send> Errand for Task<T, F> {
 
     fn answer(self: Box<Self>, transaction: Done<()>) -> Option<Box<dyn Errand>> {
         // An error means that the caller has gone.
-        let _ = self.caller.send(outcome(self.done, transaction));
+        let _ = self.answered.send(outcome(self.done, transaction));
         None
     }
 }
@@ -158,7 +166,8 @@ struct InParts<S, T, F> {
     stage: S,
     done: Option<Done<Part<S, T>>>,
     /// `None` once it was answered and is being undone.
-    caller: Option<oneshot::Sender<Done<T>>>,
+    answered: Option<oneshot::Sender<Done<T>>>,
+    caller: Caller,
     begun: bool,
     _room: OwnedSemaphorePermit,
 }
@@ -168,7 +177,11 @@ where
     F: Fn(&Step<'_>, &S) -> Done<Part<S, T>> + Send + 'static,
 {
     fn abandoned(&self) -> bool {
-        !self.begun && self.caller.as_ref().is_some_and(oneshot::Sender::is_closed)
+        !self.begun && self.answered.as_ref().is_some_and(oneshot::Sender::is_closed)
+    }
+
+    fn caller(&self) -> Caller {
+        self.caller
     }
 
     fn weight(&self) -> usize {
@@ -192,9 +205,9 @@ where
             Ok(Part::Last(value)) => Ok(value),
             Err(fault) => Err(fault),
         };
-        let caller = self.caller.take()?;
+        let answered = self.answered.take()?;
         let undo = answer.as_ref().err().and_then(|_| (self.undo)(&self.stage));
-        let _ = caller.send(answer);
+        let _ = answered.send(answer);
         self.stage = undo?;
         Some(self)
     }
@@ -232,8 +245,8 @@ impl Inbox {
         weight: usize,
         work: impl Fn(&Step<'_>) -> Done<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let task = |caller, room| -> Box<dyn Errand> {
-            Box::new(Task { work, weight: weight.max(1), done: None, caller, _room: room })
+        let task = |answered, caller, room| -> Box<dyn Errand> {
+            Box::new(Task { work, weight: weight.max(1), done: None, answered, caller, _room: room })
         };
         self.put(lane, task).await
     }
@@ -247,9 +260,9 @@ impl Inbox {
         undo: fn(&S) -> Option<S>,
         work: impl Fn(&Step<'_>, &S) -> Done<Part<S, T>> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let task = |caller, room| -> Box<dyn Errand> {
-            let (weight, caller) = (weight.max(1), Some(caller));
-            Box::new(InParts { work, undo, weight, stage, done: None, caller, begun: false, _room: room })
+        let task = |answered, caller, room| -> Box<dyn Errand> {
+            let (weight, answered) = (weight.max(1), Some(answered));
+            Box::new(InParts { work, undo, weight, stage, done: None, answered, caller, begun: false, _room: room })
         };
         self.put(Lane::Normal, task).await
     }
@@ -257,12 +270,12 @@ impl Inbox {
     async fn put<T: Send + 'static>(
         &self,
         lane: Lane,
-        task: impl FnOnce(oneshot::Sender<Done<T>>, OwnedSemaphorePermit) -> Box<dyn Errand>,
+        task: impl FnOnce(oneshot::Sender<Done<T>>, Caller, OwnedSemaphorePermit) -> Box<dyn Errand>,
     ) -> Result<T, StoreError> {
         let room = Arc::clone(&self.room[lane as usize]);
         let room = room.acquire_owned().await.map_err(|_| stopped())?;
-        let (caller, answer) = oneshot::channel();
-        let task = task(caller, room);
+        let (answered, answer) = oneshot::channel();
+        let task = task(answered, Caller::current(), room);
         {
             let mut waiting = self.locked();
             if waiting.closed {

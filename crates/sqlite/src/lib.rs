@@ -10,6 +10,7 @@
 //! or newer than this program is refused in one line, never quietly begun anew.
 
 mod address;
+mod caller;
 mod connection;
 mod domain;
 mod examine;
@@ -114,8 +115,13 @@ impl SqliteStore {
             lock_waits: Arc::default(),
             place,
         };
+        let file = match &store.place {
+            Place::Memory => None,
+            Place::File(path) => caller::key(path),
+        };
         let writer = Writer {
             conn: opened.writer,
+            file,
             inbox: writes,
             clock: store.clock.clone(),
             signals: store.signals.clone(),

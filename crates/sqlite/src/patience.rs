@@ -15,7 +15,8 @@ const STEP_MAX: Duration = Duration::from_millis(2);
 
 /// One wait.
 pub(crate) struct Patience {
-    until: Instant,
+    began: Instant,
+    max: Duration,
     step: Duration,
     random: u64,
 }
@@ -24,12 +25,17 @@ impl Patience {
     /// A wait of at most `max` from now on.
     pub(crate) fn new(max: Duration) -> Patience {
         let random = RandomState::new().build_hasher().finish() | 1;
-        Patience { until: Instant::now() + max, step: STEP_MIN, random }
+        Patience { began: Instant::now(), max, step: STEP_MIN, random }
+    }
+
+    /// How long it has been.
+    pub(crate) fn waited(&self) -> Duration {
+        self.began.elapsed()
     }
 
     /// Waits one step; false if there is no time left.
     pub(crate) fn pause(&mut self) -> bool {
-        if Instant::now() >= self.until {
+        if self.waited() >= self.max {
             return false;
         }
         // Xorshift: between half a step and a step and a half.

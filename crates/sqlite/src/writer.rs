@@ -8,12 +8,13 @@
 //! Grouping is what makes a synced disk fast: while one commit waits for the disk, everything that arrives becomes the
 //! next one. Nobody is made to wait for company.
 
-use crate::connection;
 use crate::fault::{Done, Fault};
 use crate::identity::Identity;
 use crate::inbox::{Attended, Errand, Inbox, Rung, Step};
 use crate::savepoint::execute;
+use crate::{caller, connection};
 use rusqlite::Connection;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -23,6 +24,9 @@ use tenure_store::{Clock, Signals};
 const GROUP_MAX: usize = 256;
 /// Rows in one commit, roughly: a commit should stay well below a second, for the sake of other processes.
 const GROUP_WEIGHT_MAX: usize = 10_000;
+/// How long the lock is taken before it is asked whether a caller waits for its own transaction: longer than others hold
+/// it while all is well.
+const OWN_WAIT: Duration = Duration::from_millis(250);
 /// How often another process's commits are looked for, while somebody waits for work.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How often it is looked whether somebody has begun to wait.
@@ -31,6 +35,8 @@ const IDLE_WAIT: Duration = Duration::from_millis(250);
 /// Everything the thread owns.
 pub(crate) struct Writer {
     pub(crate) conn: Connection,
+    /// By the name it goes by among callers' transactions; `None` in memory.
+    pub(crate) file: Option<PathBuf>,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) clock: Clock,
     pub(crate) signals: Signals,
@@ -66,7 +72,7 @@ impl Writer {
         if group.is_empty() {
             return;
         }
-        let outcome = self.begin().and_then(|()| {
+        let outcome = self.begin(&mut group).and_then(|()| {
             self.welcome_late(&mut group);
             self.commit(&mut group)
         });
@@ -75,8 +81,8 @@ impl Writer {
             // the new jobs beside it found the disk full (C11). So each is tried by itself.
             Err(Fault::Full(_) | Fault::Io(_) | Fault::Broken(_)) if group.len() > 1 && self.intact() => {
                 for errand in group {
-                    let mut alone = [errand];
-                    let outcome = self.begin().and_then(|()| self.commit(&mut alone));
+                    let mut alone = vec![errand];
+                    let outcome = self.begin(&mut alone).and_then(|()| self.commit(&mut alone));
                     self.answer(alone, outcome);
                 }
             }
@@ -90,10 +96,45 @@ impl Writer {
         group.into_iter().filter_map(|errand| errand.answer(outcome.clone())).for_each(|rest| self.inbox.again(rest));
     }
 
-    fn begin(&self) -> Done<()> {
-        connection::begin(&self.conn, || {
+    /// Takes the write lock for a group. Whoever in it turns out to wait for a transaction of his own is answered, and
+    /// is in it no more.
+    fn begin(&self, group: &mut Vec<Box<dyn Errand>>) -> Done<()> {
+        let mut version = None;
+        connection::begin(&self.conn, |waited| {
             self.lock_waits.fetch_add(1, Ordering::Relaxed);
-        })
+            if version.is_none() {
+                version = data_version(&self.conn).ok();
+            }
+            if waited >= OWN_WAIT {
+                self.refuse_own(group, version);
+            }
+            !group.is_empty()
+        })?;
+        // Whoever had the lock has it no more.
+        self.file.iter().for_each(|file| caller::forget(file));
+        Ok(())
+    }
+
+    /// Refuses what waits for the transaction of its own caller. `version` is the state of the file when the wait began:
+    /// if others have committed since, it is not that transaction that holds the lock.
+    fn refuse_own(&self, group: &mut Vec<Box<dyn Errand>>, version: Option<i64>) {
+        let Some((file, seen)) = self.file.as_ref().and_then(|file| Some((file, caller::last_seen(file)?))) else {
+            return;
+        };
+        self.welcome_late(group);
+        if !group.iter().any(|errand| errand.caller() == seen.by) {
+            return;
+        }
+        if data_version(&self.conn).ok() != version || !seen.may_be_open(&self.conn).unwrap_or(false) {
+            return caller::forget(file);
+        }
+        let message = format!(
+            "it is open on {}; commit or roll it back before this call, or take part in it with `enqueue_in`, \
+             `complete_in`, `fail_in` or `held_in`",
+            file.display()
+        );
+        let own: Vec<_> = group.extract_if(.., |errand| errand.caller() == seen.by).collect();
+        self.answer(own, Err(Fault::Own(message)));
     }
 
     /// Whoever arrived while the lock was awaited comes along.

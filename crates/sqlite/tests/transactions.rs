@@ -4,7 +4,7 @@ mod support;
 
 use rusqlite::{Connection, TransactionBehavior};
 use support::File;
-use tenure_core::queue::{Act, Claim, ClaimedJob, Ending, NewJob, Reason, Retry, Status};
+use tenure_core::queue::{Act, Beat, Claim, ClaimedJob, Ending, NewJob, Reason, Retry, Status};
 use tenure_core::{LostReason, Token};
 use tenure_sqlite::in_transaction::{self, Error};
 use tenure_sqlite::{SqliteStore, rusqlite};
@@ -168,4 +168,62 @@ async fn q10_what_is_refused_says_why() {
     assert!(matches!(&conflict, Error::Conflict(conflict) if conflict.index == 1), "{conflict}");
     let count: i64 = tx.query_row("SELECT count(*) FROM job", [], |row| row.get(0)).unwrap();
     assert_eq!(count, 1, "a conflict refuses the whole call");
+}
+
+/// Returns when the store has found the write lock taken so often that it knows by whom, if that can be known.
+async fn has_waited(store: &SqliteStore) {
+    let before = store.lock_waits();
+    while store.lock_waits() < before + 300 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn q10_a_call_that_would_wait_for_its_callers_own_transaction_is_refused() {
+    let file = File::new();
+    let (store, mut conn) = open(&file).await;
+    let held = claimed(&store).await;
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
+    in_transaction::held(&tx, held.id, "a", held.token).unwrap();
+    let refused = store.heartbeat(vec![Beat::new(held.id, "a", held.token)]).await.unwrap_err();
+    assert_eq!(refused.code(), "own_transaction", "{refused}");
+    assert!(refused.to_string().contains("enqueue_in"), "it says what to do: {refused}");
+    // Once more, for whom the transaction was seen before; and the transaction is none the worse for it.
+    assert!(matches!(store.enqueue(vec![job()]).await, Err(StoreError::OwnTransaction { .. })));
+    in_transaction::complete(&tx, held.id, "a", held.token, None).unwrap();
+    tx.commit().unwrap();
+    assert_eq!(store.enqueue(vec![job()]).await.unwrap().unwrap().len(), 1);
+    assert_eq!(store.job(held.id).await.unwrap().unwrap().status, Status::Completed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn q10_a_call_of_another_task_waits_for_the_transaction() {
+    let file = File::new();
+    let (store, mut conn) = open(&file).await;
+    let store = std::sync::Arc::new(store);
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
+    in_transaction::enqueue(&tx, &[job()]).unwrap();
+    let other = store.clone();
+    let other = tokio::spawn(async move { other.enqueue(vec![job()]).await });
+    has_waited(&store).await;
+    tx.commit().unwrap();
+    assert_eq!(other.await.unwrap().unwrap().unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn q10_a_transaction_that_was_committed_is_not_taken_for_the_one_that_is_open() {
+    let file = File::new();
+    let (store, mut conn) = open(&file).await;
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
+    in_transaction::enqueue(&tx, &[job()]).unwrap();
+    tx.commit().unwrap();
+    // Somebody else's, which no call of ours can be part of.
+    let stranger = file.raw();
+    stranger.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let ends = async {
+        has_waited(&store).await;
+        stranger.execute_batch("COMMIT").unwrap();
+    };
+    let (enqueued, ()) = tokio::join!(store.enqueue(vec![job()]), ends);
+    assert_eq!(enqueued.unwrap().unwrap().len(), 1);
 }

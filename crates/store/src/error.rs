@@ -83,6 +83,13 @@ pub enum StoreError {
         /// What was met, without secrets.
         message: String,
     },
+    /// The call would wait for a transaction that its own caller has open in the store's database, and so for ever.
+    /// Nothing was changed: end that transaction first, or take part in it.
+    #[error("the caller's own transaction is open, nothing was changed: {message}")]
+    OwnTransaction {
+        /// Where it is open, and what to do.
+        message: String,
+    },
     /// The store holds what it should not, or does what it should not: a bug or a damaged file.
     #[error("the store is damaged or misbehaves: {message}")]
     Broken {
@@ -124,6 +131,7 @@ impl StoreError {
             StoreError::SchemaOlder { .. } | StoreError::FunctionsDiffer { .. } => "schema_older",
             StoreError::Address { .. } => "store_address",
             StoreError::Denied { .. } => "store_denied",
+            StoreError::OwnTransaction { .. } => "own_transaction",
             StoreError::Broken { .. } => "store_broken",
         }
     }

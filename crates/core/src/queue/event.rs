@@ -41,8 +41,10 @@ words! {
 /// One thing that happened to one job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// When, by the store's clock.
+    /// When, by the store's clock; the last time, where repetitions are counted into one event.
     pub at: Time,
+    /// When it happened first, if it happened again.
+    pub first_at: Option<Time>,
     /// To which job.
     pub job: JobId,
     /// What.
@@ -67,6 +69,10 @@ pub struct Event {
     pub count: u32,
 }
 
+/// Tokens whose refusals a job keeps: far more than claims that could still write late, few enough for one page. The
+/// ones whose last came longest ago are forgotten.
+pub const REFUSALS_KEPT: usize = 100;
+
 /// Characters of an error that an event repeats; the whole text stays with the attempt.
 pub(super) const EVENT_ERROR_CHARS: usize = 200;
 
@@ -76,6 +82,7 @@ impl Event {
     pub fn new(at: Time, job: JobId, what: What) -> Event {
         Event {
             at,
+            first_at: None,
             job,
             what,
             token: None,
@@ -143,21 +150,49 @@ impl Event {
             What::Refused => {
                 let verb = self.verb.map_or("heartbeat", Verb::as_str);
                 let lost = self.lost.unwrap_or(LostReason::Unknown);
-                let times = if self.count > 1 { format!(" ({} times)", self.count) } else { String::new() };
+                let times =
+                    if self.count > 1 { format!(" ({} times{})", self.count, self.span()) } else { String::new() };
                 format!("refused a {verb} from {owner} under token {token}: {}{times}", lost.sentence())
             }
         }
     }
 
-    /// The wait until it is due again, rounded as a person would say it.
+    /// The wait until it is due again.
     fn wait(&self) -> String {
         let ms = self.until.map_or(0, |until| until.ms_since(self.at));
-        match ms {
-            0 => "at once".to_owned(),
-            1..=999 => format!("in {ms} ms"),
-            1_000..=119_999 => format!("in {:.1} s", ms as f64 / 1_000.0),
-            _ => format!("in {} min", ms / 60_000),
-        }
+        if ms == 0 { "at once".to_owned() } else { format!("in {}", rounded(ms)) }
+    }
+
+    /// From the first time to the last, of what was counted into one event.
+    fn span(&self) -> String {
+        let ms = self.first_at.map_or(0, |first| self.at.ms_since(first));
+        if ms == 0 { String::new() } else { format!(" in {}", rounded(ms)) }
+    }
+}
+
+/// Counts a refusal into the event of its token and reason; another token's, or another reason's, is another event (L8).
+pub(super) fn count_refusal(events: &mut Vec<Event>, refused: Event) {
+    let same =
+        |event: &&mut Event| (event.what, event.token, event.lost) == (What::Refused, refused.token, refused.lost);
+    if let Some(event) = events.iter_mut().find(same) {
+        *event = Event { count: event.count + 1, first_at: event.first_at.or(Some(event.at)), ..refused };
+        return;
+    }
+    events.push(refused);
+    let refusals = || events.iter().enumerate().filter(|(_, event)| event.what == What::Refused);
+    if refusals().count() > REFUSALS_KEPT
+        && let Some((oldest, _)) = refusals().min_by_key(|(place, event)| (event.at, *place))
+    {
+        events.remove(oldest);
+    }
+}
+
+/// A span as a person would say it.
+fn rounded(ms: u64) -> String {
+    match ms {
+        0..=999 => format!("{ms} ms"),
+        1_000..=119_999 => format!("{:.1} s", ms as f64 / 1_000.0),
+        _ => format!("{} min", ms / 60_000),
     }
 }
 

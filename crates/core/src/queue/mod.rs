@@ -23,7 +23,7 @@ pub mod worker;
 
 pub(crate) use job::words;
 
-pub use event::{Event, What, timeline};
+pub use event::{Event, REFUSALS_KEPT, What, timeline};
 pub use explain::{Explanation, Situation, Why, explain};
 pub use job::{Attempt, Job, JobId, Lease, Outcome, Reason, Status};
 pub use model::Queues;

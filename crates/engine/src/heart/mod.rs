@@ -28,6 +28,10 @@ use tokio::sync::oneshot;
 /// The longest sleep of the heart. A machine that slept wakes up into one of these, and then reads the clock.
 const TICK: Duration = Duration::from_millis(200);
 
+/// What is kept with an attempt whose lease could not be kept, of whichever face.
+pub(crate) const NOT_KEPT: &str = "its lease could not be renewed in time: heartbeats went unanswered (is the store \
+     away, or does the handler hold a transaction of its own open on the store's SQLite file?)";
+
 /// How a heart gets its store.
 pub(crate) type Opening = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = Result<Arc<dyn Store>, StoreError>>>> + Send>;
 

@@ -11,7 +11,7 @@ use super::context::{Running, StageContext};
 use super::leases::Units;
 use super::{Act, Claim, ClaimedUnit, Ending, NewSegment, Sealed};
 use crate::clock::Moment;
-use crate::heart::{Heart, Hold, Span};
+use crate::heart::{Cancelled, Heart, Hold, NOT_KEPT, Span};
 use crate::job::to_json;
 use crate::{Error, Outcome, Result, Stop, Tenure, chance, worker_name};
 use futures_util::future::BoxFuture;
@@ -371,13 +371,14 @@ async fn attempt(
         biased;
         ended = &mut task => match ended {
             Ok(Ok(done)) => done,
+            Ok(Err(Stop::Release)) if kept.hold.told() == Some(Cancelled::LeaseEnding) => not_kept(),
             Ok(Err(stop)) => (failed(stop), Came::Failed),
             Err(error) => (failed(Stop::from(format!("the handler panicked: {error}"))), Came::Failed),
         },
         why = kept.hold.over() => {
             task.abort();
             tracing::info!(unit = %cx.key(), %token, %why, "a handler was stopped");
-            (Act::Release, Came::Released)
+            not_kept()
         }
         _ = stopped.wait_for(|stopped| *stopped) => {
             task.abort();
@@ -404,6 +405,12 @@ async fn finish(floor: &Stages, hold: &Hold, ending: Ending) -> bool {
             }
         }
     }
+}
+
+/// The end of an attempt whose lease could not be kept. It counts, as an expiry would: given back, a handler that keeps
+/// its own heartbeats from the store would be begun for ever (L6).
+fn not_kept() -> (Act, Came) {
+    (failed(Stop::from(NOT_KEPT)), Came::Failed)
 }
 
 fn failed(stop: Stop) -> Act {

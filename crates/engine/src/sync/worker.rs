@@ -11,6 +11,7 @@
 use super::{Act, Beat, ChunkClaim, ClaimedChunk, Ending, IdleReason, Refused, SyncClaim, SyncId, SyncInfo, Unit};
 use crate::clock::Moment;
 use crate::heart::{Heart, Leases, Span};
+use crate::rest::Rest;
 use crate::{Error, Result, Tenure};
 use std::fmt::Display;
 use std::io::IsTerminal;
@@ -280,15 +281,20 @@ impl Shift {
         E: Display + Send + 'static,
     {
         let worker = &self.worker;
+        let mut rest = Rest::default();
         while !self.stopped() {
             let asked_at = Moment::now();
             let claim = ChunkClaim::new(worker.sync, &worker.owner).lease_ms(worker.chunk_lease_ms);
             match insist(|| worker.tenure.claim_chunk(claim.clone())).await? {
-                Ok(chunk) => self.one(chunk, asked_at, &*handler).await?,
+                Ok(chunk) => {
+                    rest.found();
+                    self.one(chunk, asked_at, &*handler).await?;
+                }
                 Err(idle) => match idle.reason {
                     IdleReason::Held => {
                         let again = Duration::from_millis(idle.again_in_ms.unwrap_or(0).max(10));
-                        self.rest(again.min(LOOK_AGAIN)).await;
+                        self.rest(rest.begin(Some(again))).await;
+                        rest.over();
                     }
                     IdleReason::Done | IdleReason::Ended | IdleReason::Unknown => return Ok(()),
                 },

@@ -7,7 +7,7 @@ use super::hooks::Hooks;
 use super::outcome;
 use crate::chance;
 use crate::clock::Moment;
-use crate::heart::Cancelled;
+use crate::heart::{self, Cancelled};
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
@@ -117,6 +117,7 @@ impl Floor {
         match why {
             _ if cx.hold().gone() => None,
             Cancelled::TimedOut => Some(timed_out(cx, None)),
+            Cancelled::LeaseEnding => Some(not_kept()),
             _ => Some(Act::Release),
         }
     }
@@ -132,11 +133,12 @@ impl Floor {
 }
 
 /// What becomes of a job whose handler ended by itself after it was told to stop. One whose time was over has failed,
-/// whatever it returned (Q6).
+/// whatever it returned (Q6); one whose lease could not be kept has had its attempt (L6).
 fn stopped_as(why: Cancelled, cx: &Context, act: Act) -> Act {
     match (why, act) {
         (Cancelled::TimedOut, Act::Fail { error, .. }) => timed_out(cx, Some(&error)),
         (Cancelled::TimedOut, _) => timed_out(cx, None),
+        (Cancelled::LeaseEnding, Act::Release) => not_kept(),
         (_, act) => act,
     }
 }
@@ -145,6 +147,12 @@ fn timed_out(cx: &Context, error: Option<&str>) -> Act {
     let error = error.map_or(String::new(), |error| format!(": {error}"));
     let error = format!("took longer than {} ms{error}", cx.job().timeout_ms.unwrap_or(0));
     Act::Fail { error, retry: Retry::TimedOut { chance: chance::signed_unit() } }
+}
+
+/// The end of an attempt whose lease could not be kept. It counts, as an expiry would: given back, a handler that keeps
+/// its own heartbeats from the store would be begun for ever (L6).
+fn not_kept() -> Act {
+    Act::Fail { error: heart::NOT_KEPT.to_owned(), retry: chance::by_policy() }
 }
 
 fn told(ended: Result<Kept, JoinError>) -> Act {

@@ -8,13 +8,12 @@
 //! - a shift that is over has nothing in hand.
 
 use crate::clock::Moment;
+use crate::rest::Rest;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use tenure_core::Token;
 use tenure_core::queue::{ClaimedJob, JobId};
 
-/// The floor under lost wake-ups.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// After a store failure, doubling …
 const FAILED_WAIT: Duration = Duration::from_millis(100);
 /// … up to this.
@@ -130,6 +129,7 @@ pub(crate) struct Shift {
     /// Jobs whose mark is being committed.
     marking: Vec<Waiting>,
     running: BTreeMap<Unit, String>,
+    rest: Rest,
     rest_until: Option<Moment>,
     failures: u32,
     limited: bool,
@@ -147,6 +147,7 @@ impl Shift {
             waiting: VecDeque::new(),
             marking: Vec::new(),
             running: BTreeMap::new(),
+            rest: Rest::default(),
             rest_until: None,
             failures: 0,
             limited: true,
@@ -157,12 +158,15 @@ impl Shift {
     pub(crate) fn step(&mut self, event: Event, now: Moment) -> Vec<Order> {
         let mut orders = Vec::new();
         match event {
-            Event::Look => self.rest_until = None,
+            // A rest that is not over yet was broken by a wake-up.
+            Event::Look => self.rest_until = self.rest_until.filter(|until| now >= *until),
             Event::Claimed { jobs, again_in, limited, unsettled } => {
                 self.limited = limited;
                 let nothing_left = jobs.is_empty() && !unsettled;
-                let again_in = if unsettled && self.plan.drain { Some(SETTLE) } else { again_in };
                 self.claimed(jobs, again_in, now, &mut orders);
+                if self.rest_until.is_some() && unsettled && self.plan.drain {
+                    self.rest_until = Some(now.after(SETTLE));
+                }
                 // What an ending puts back, or a slot it frees, is still to come.
                 if self.plan.drain && nothing_left && self.round.is_empty() && self.idle() {
                     self.phase = Phase::Dropped;
@@ -212,7 +216,10 @@ impl Shift {
     fn claimed(&mut self, jobs: Vec<ClaimedJob>, again_in: Option<Duration>, now: Moment, orders: &mut Vec<Order>) {
         let Asked { max, begin } = self.asked.take().unwrap_or_default();
         self.failures = 0;
-        self.found |= !jobs.is_empty();
+        if !jobs.is_empty() {
+            self.found = true;
+            self.rest.found();
+        }
         if jobs.len() >= max {
             // The leader filled everything: the next claim begins a new round.
             self.round.clear();
@@ -232,8 +239,7 @@ impl Shift {
             self.give_back(orders);
         }
         if self.round.is_empty() && !std::mem::take(&mut self.found) {
-            let rest = again_in.unwrap_or(LOOK_AGAIN).min(LOOK_AGAIN);
-            self.rest_until = Some(now.after(rest));
+            self.rest_until = Some(now.after(self.rest.begin(again_in)));
         }
     }
 
@@ -321,7 +327,9 @@ impl Shift {
         }
         let Some((queues, room)) = self.choose(free + ahead) else { return };
         let max = room.min(CLAIM_MAX);
-        self.rest_until = None;
+        if self.rest_until.take().is_some() {
+            self.rest.over();
+        }
         orders.push(Order::Claim {
             queues: queues.iter().map(|i| self.plan.queues[*i].name.clone()).collect(),
             max: max as u32,

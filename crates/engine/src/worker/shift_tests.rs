@@ -208,3 +208,21 @@ fn draining_ends_when_nothing_is_due() {
     assert_eq!(shift.step(Event::Vacated(unit(1, 7)), at(3)), [claim(2, 2)]);
     assert_eq!(shift.step(claimed(vec![]), at(4)), [Order::Over]);
 }
+
+#[test]
+fn q2_a_store_that_always_hints_at_once_is_not_asked_without_a_pause() {
+    let mut shift = Shift::new(plan(1, 0));
+    let (mut now, mut looks) = (at(0), 0);
+    let mut orders = shift.step(Event::Look, now);
+    while now < at(10_000) {
+        if orders == [claim(1, 1)] {
+            looks += 1;
+            let again_in = Some(Duration::ZERO);
+            orders = shift.step(Event::Claimed { jobs: vec![], again_in, limited: false, unsettled: false }, now);
+        } else {
+            now = shift.next().unwrap();
+            orders = shift.step(Event::Look, now);
+        }
+    }
+    assert_eq!(looks, 15, "seven in the first second and a half, then one a second");
+}

@@ -72,6 +72,7 @@ planted! {
     superseded_called_expired: SupersededCalledExpired => ANYTHING,
     refusals_forgotten: RefusalsForgotten => "events",
     refusals_not_counted: RefusalsUncounted => "events",
+    refusals_of_one_token_erased_by_the_next: RefusalsByReason => "events",
     recovery_without_a_bound: RecoveryUnbounded => "recover",
     pages_that_overlap: PagesOverlap => ANYTHING,
     counts_without_failures: FailuresUncounted => "queue",

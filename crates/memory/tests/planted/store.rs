@@ -91,6 +91,15 @@ impl QueueStore for Wrong {
         match self.bug {
             Bug::RefusalsForgotten => events.retain(|event| event.what != What::Refused),
             Bug::RefusalsUncounted => events.iter_mut().for_each(|event| event.count = 1),
+            Bug::RefusalsByReason => {
+                let later = events.clone();
+                let erased = |event: &Event| {
+                    let of_another =
+                        |other: &Event| (other.what, other.lost) == (What::Refused, event.lost) && other.at > event.at;
+                    event.what == What::Refused && later.iter().any(of_another)
+                };
+                events.retain(|event| !erased(event));
+            }
             _ => {}
         }
         Ok(events)

@@ -1,7 +1,10 @@
 -- Answers a write that found no lease to hold it: a receipt (L12), or the reason it is lost (L3).
 -- Parameters  `verb` is null for a heartbeat.
 -- Reply       `status` if the very same ending was accepted before, else `lost`. A refusal of a job on record is
---             counted into its one event for that reason (L8).
+--             counted into the event of its token and reason (L8); of each job the hundred are kept whose last came
+--             latest.
+-- Locks       the event of the refusal; of those to be forgotten only what nobody else is forgetting.
+-- Indexes     event_refused.
 create or replace function tenure.judge(
     of_job bigint, by_owner text, under_token bigint, by_verb text, now timestamptz,
     out status text, out lost text
@@ -57,8 +60,11 @@ begin
     if known then
         insert into tenure.event as e (at, job, what, token, owner, verb, lost)
         values (now, of_job, 'refused', under_token, by_owner, by_verb, judge.lost)
-        on conflict (job, lost) where what = 'refused'
-        do update set at = excluded.at, token = excluded.token, owner = excluded.owner, verb = excluded.verb,
-                      count = e.count + 1;
+        on conflict (job, token, lost) where what = 'refused'
+        do update set first_at = coalesce(e.first_at, e.at), at = excluded.at, owner = excluded.owner,
+                      verb = excluded.verb, count = e.count + 1;
+        delete from tenure.event e
+         where e.id in (select r.id from tenure.event r where r.job = of_job and r.what = 'refused'
+                         order by r.at desc, r.id desc offset 100 for update skip locked);
     end if;
 end $$;

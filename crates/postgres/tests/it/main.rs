@@ -1,5 +1,6 @@
 //! PostgreSQL, tested against a real server.
 
+mod abandoned;
 mod conformance;
 mod domain;
 mod full;

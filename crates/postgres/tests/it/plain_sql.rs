@@ -150,6 +150,7 @@ async fn x_plain_sql_refuses_what_every_other_surface_refuses() {
         ("unsupported_character", "'q', 'k', '\"\\u0000\"'"),
         ("unsupported_character", "'q', 'k', '[\"\\ud800\"]'"),
         ("json_too_deep", "'q', 'k', repeat('[', 65) || repeat(']', 65)"),
+        ("json_too_deep", "'q', 'k', repeat('[', 100000) || repeat(']', 100000)"),
         ("too_large", "'q', 'k', '\"' || repeat('x', 1048576) || '\"'"),
         ("missing_field", "'q', 'k', null::text"),
         ("unknown_field", "'q', 'k', '1', '{\"prioritee\": 1}'"),

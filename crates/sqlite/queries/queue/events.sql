@@ -2,4 +2,5 @@
 -- In     1 job
 -- Reply  one row each
 -- Index  event_job
-SELECT at, what, token, owner, attempt, verb, lost, reason, until, error, count FROM event WHERE job = ?1 ORDER BY id
+SELECT at, what, token, owner, attempt, verb, lost, reason, until, error, count, first_at FROM event
+WHERE job = ?1 ORDER BY id

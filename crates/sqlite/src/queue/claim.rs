@@ -4,7 +4,7 @@
 //! free (Q8); "empty" is said only after a full look; tokens are drawn in the transaction that writes them (L2).
 
 use super::moves::Moves;
-use super::pick::Pick;
+use super::pick::{Pick, Queue};
 use super::{Keys, change, ids, names, recover, row};
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
@@ -40,7 +40,7 @@ pub(crate) fn claim(step: &Step<'_>, claim: &Claim) -> Done<Claims> {
         }
         if !more {
             let idle = Some(pick.idle()?);
-            let again_in_ms = again_in_ms(step, &queues, pick.opens_at)?;
+            let again_in_ms = again_in_ms(step, &pick)?;
             return Ok(Claims { jobs: Vec::new(), idle, again_in_ms });
         }
     }
@@ -190,10 +190,22 @@ fn mark(step: &Step<'_>, units: impl ExactSizeIterator<Item = JobId>, ids: &str,
     if marked == count { Ok(()) } else { Err(Fault::broken(format!("of {count} ready jobs {marked} could be taken"))) }
 }
 
-/// How long until time alone may change the answer; `opens_at` is when a rate that was met is whole again.
-fn again_in_ms(step: &Step<'_>, queues: &BTreeSet<&str>, opens_at: Option<Time>) -> Done<Option<u64>> {
-    let next: i64 = step.conn.prepare_cached(sql::NEXT_DUE)?.query_row([names(queues)], |row| row.get(0))?;
-    let next = opens_at.map_or(next, |at| next.min(at.0));
+/// How long until time alone may change the answer. What cannot open a queue does not count: whoever waits would ask at
+/// once, and again at once.
+fn again_in_ms(step: &Step<'_>, pick: &Pick<'_>) -> Done<Option<u64>> {
+    let next: Option<i64> = if pick.engine_full {
+        step.conn.prepare_cached(sql::NEXT_END)?.query_row([], |row| row.get(0))?
+    } else {
+        let moving = |queue: &&Queue<'_>| {
+            let settings = &queue.shelf.settings;
+            !settings.paused && queue.shelf.spent.left(settings.rate_limit, step.now) > 0
+        };
+        let ends: Vec<&str> = pick.queues.iter().filter(moving).map(|queue| queue.name).collect();
+        let with_slots = pick.queues.iter().filter(moving).filter(|queue| queue.shelf.slots() > 0);
+        let due: Vec<&str> = with_slots.map(|queue| queue.name).collect();
+        step.conn.prepare_cached(sql::NEXT_DUE)?.query_row((names(due), names(ends)), |row| row.get(0))?
+    };
+    let opens_at = pick.opens_at.map(|at| at.0);
     // Rounded up: asking a moment too early would find nothing.
-    Ok((next != i64::MAX).then(|| Time(next.saturating_add(999)).ms_since(step.now)))
+    Ok(next.into_iter().chain(opens_at).min().map(|at| Time(at.saturating_add(999)).ms_since(step.now)))
 }

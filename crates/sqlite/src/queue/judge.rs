@@ -7,7 +7,7 @@ use crate::sql;
 use rusqlite::{OptionalExtension, params};
 use tenure_core::LostReason;
 use tenure_core::queue::rules::{self, Current, Judgement, Presented};
-use tenure_core::queue::{Ended, JobId, Status, Verb};
+use tenure_core::queue::{Ended, JobId, REFUSALS_KEPT, Status, Verb};
 
 /// Judges a write by everything that is known of the job. The caller has seen that its lease is not held, so the
 /// answer is a receipt or a refusal.
@@ -26,6 +26,7 @@ pub(super) fn unheld(step: &Step<'_>, id: JobId, presented: Presented<'_>) -> Do
                     presented.verb.map(Verb::as_str),
                     reason.as_str(),
                 ])?;
+                step.conn.prepare_cached(sql::FORGET_REFUSALS)?.execute((id.0, REFUSALS_KEPT))?;
             }
             Ok(Err(reason))
         }

@@ -36,6 +36,8 @@ pub(super) struct Pick<'a> {
     /// The first ready job of each queue, and what follows those of a tenant and kind that were taken.
     due: BinaryHeap<Reverse<Due>>,
     met: BTreeSet<Idle>,
+    /// The engine as a whole has no slot free, and the queues were not looked at.
+    pub(super) engine_full: bool,
     /// When the first of the rates that were met is whole again.
     pub(super) opens_at: Option<Time>,
 }
@@ -90,6 +92,7 @@ impl<'a> Pick<'a> {
             pools: Vec::new(),
             due: BinaryHeap::new(),
             met: BTreeSet::new(),
+            engine_full: false,
             opens_at: None,
         };
         if engine_max.is_some() {
@@ -98,6 +101,7 @@ impl<'a> Pick<'a> {
             pick.wanted = pick.wanted.min(usize::try_from(room).unwrap_or(usize::MAX));
             if room == 0 {
                 pick.met.insert(Idle::AtCapacity);
+                pick.engine_full = true;
                 return Ok(pick);
             }
         }
@@ -118,7 +122,8 @@ impl<'a> Pick<'a> {
         let Queue { shelf, room, .. } = &mut self.queues[queue];
         let left = shelf.spent.left(shelf.settings.rate_limit, self.step.now);
         let spent_until = shelf.spent.spent_until(shelf.settings.rate_limit, self.step.now);
-        self.opens_at = self.opens_at.into_iter().chain(spent_until).min();
+        let opens_at = spent_until.filter(|_| !shelf.settings.paused);
+        self.opens_at = self.opens_at.into_iter().chain(opens_at).min();
         let closed = [
             (shelf.slots() == 0, Idle::AtCapacity),
             (left == 0, Idle::RateLimited),

@@ -45,6 +45,7 @@ pub(crate) fn events(step: &Step<'_>, id: JobId) -> Done<Vec<Event>> {
             until: row::time_opt(row, 8)?,
             error: row.get(9)?,
             count: row.get(10)?,
+            first_at: row::time_opt(row, 11)?,
         })
     })?;
     Ok(events.collect::<rusqlite::Result<_>>()?)

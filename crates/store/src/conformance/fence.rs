@@ -217,7 +217,7 @@ pub async fn l12_a_refused_ending_is_never_already<H: Harness>() {
     }
 }
 
-/// Refusals of one reason are one event that counts, with the latest writer.
+/// Refusals of one token for one reason are one event that counts, with the first time, the last, and the latest writer.
 pub async fn l8_refusals_are_counted_in_one_event<H: Harness>() {
     let mut w = World::<H>::open().await;
     let grip = w.held_by("a").await;
@@ -230,7 +230,41 @@ pub async fn l8_refusals_are_counted_in_one_event<H: Harness>() {
     let event = &events[0];
     assert_eq!((event.what, event.count, event.lost), (What::Refused, 4, Some(LostReason::Unknown)));
     assert_eq!((event.at, event.owner.as_deref(), event.token), (w.now, Some("b3"), Some(grip.token)));
-    assert_eq!(event.verb, Some(Verb::Complete));
+    assert_eq!((event.verb, event.first_at), (Some(Verb::Complete), Some(START.plus_ms(1))));
+}
+
+/// Each token that is refused has an event of its own: a second stale holder does not erase the first.
+pub async fn l8_the_refusals_of_each_token_are_their_own_event<H: Harness>() {
+    let mut w = World::<H>::open().await;
+    let first = w.held_by("a").await;
+    w.pass_ms(LEASE_MS).await;
+    let second = w.take("b").await;
+    w.pass_ms(LEASE_MS).await;
+    w.take("c").await;
+    for grip in [&first, &second, &first] {
+        w.pass_ms(10).await;
+        assert_eq!(w.finish(grip, complete()).await, Err(LostReason::Superseded));
+    }
+    let events = w.events(first.id).await;
+    let refused = events.iter().filter(|event| event.what == What::Refused);
+    let told: Vec<_> =
+        refused.map(|event| (event.token, event.owner.as_deref(), event.count, event.first_at)).collect();
+    let began = Time(w.now.0 - 20_000);
+    assert_eq!(told, [(Some(first.token), Some("a"), 2, Some(began)), (Some(second.token), Some("b"), 1, None)]);
+}
+
+/// Refusals are bounded: of a job the hundred are kept whose last came latest.
+pub async fn l8_a_job_keeps_the_refusals_of_the_last_hundred_tokens<H: Harness>() {
+    let mut w = World::<H>::open().await;
+    let grip = w.held_by("a").await;
+    let nth = |n: i64| Token(grip.token.0 + 1_000 + n);
+    for n in (0..100).chain([0, 100, 101]) {
+        w.pass_ms(1).await;
+        assert_eq!(w.finish(&grip.under(nth(n)), complete()).await, Err(LostReason::Unknown));
+    }
+    let kept: Vec<_> = w.events(grip.id).await.iter().filter_map(|event| event.token).collect();
+    let expected: Vec<_> = [0].into_iter().chain(3..102).map(nth).collect();
+    assert_eq!(kept, expected, "the first came again, so the second and third went");
 }
 
 /// Each reason has an event of its own, and a refused heartbeat names no verb.

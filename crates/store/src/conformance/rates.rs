@@ -248,3 +248,72 @@ pub async fn q2_a_rate_taken_away_and_set_again_is_still_spent<H: Harness>() {
         assert_eq!(w.idle(all("a")).await, Idle::RateLimited);
     }
 }
+
+/// The answer of a claim that finds nothing, and its hint.
+async fn hint<H: Harness>(w: &World<H>) -> (Option<Idle>, Option<u64>) {
+    let claims = w.store.claim(all("b")).await.expect("claim");
+    assert_eq!(claims.jobs, []);
+    (claims.idle, claims.again_in_ms)
+}
+
+/// A paused queue hints at nothing: neither work that falls due nor a lease that runs out opens it.
+pub async fn q2_a_paused_queue_hints_at_nothing<H: Harness>() {
+    let mut w = World::<H>::open().await;
+    w.held_by("a").await;
+    w.enqueue(plain().run_at(START.plus_ms(500))).await;
+    w.change(paused(true)).await;
+    assert_eq!(hint(&w).await, (Some(Idle::Paused), None));
+    w.pass_ms(1_000).await;
+    assert_eq!(hint(&w).await, (Some(Idle::Paused), None), "what is due by now is no reason to ask again");
+}
+
+/// A queue without a free slot hints at the end of a lease; work that falls due meanwhile finds no slot.
+pub async fn q2_a_full_queue_hints_at_the_end_of_a_lease_and_not_at_work_that_is_due<H: Harness>() {
+    let mut w = World::<H>::open().await;
+    w.fill(1).await;
+    w.claim(all("a").lease_ms(5_000)).await;
+    w.change(at_most(1)).await;
+    w.enqueue(plain().run_at(START.plus_ms(500))).await;
+    assert_eq!(hint(&w).await, (Some(Idle::AtCapacity), Some(5_000)));
+    w.pass_ms(1_000).await;
+    assert_eq!(hint(&w).await, (Some(Idle::AtCapacity), Some(4_000)));
+}
+
+/// An engine without a free slot hints at the end of a lease of any queue.
+pub async fn q2_a_full_engine_hints_at_the_end_of_any_lease<H: Harness>() {
+    let mut w = World::<H>::open().await;
+    w.enqueue(NewJob::new("other", "kind", "1")).await;
+    w.claim(Claim::new("other", "a").lease_ms(5_000)).await;
+    w.set_limit(Some(1)).await;
+    w.enqueue(plain().run_at(START.plus_ms(500))).await;
+    assert_eq!(hint(&w).await, (Some(Idle::AtCapacity), Some(5_000)));
+    w.pass_ms(1_000).await;
+    assert_eq!(hint(&w).await, (Some(Idle::AtCapacity), Some(4_000)));
+}
+
+/// A queue whose rate is spent hints at the end of its period; work that falls due before finds it closed.
+pub async fn q2_a_spent_queue_hints_at_the_end_of_its_period_and_not_at_work_that_is_due<H: Harness>() {
+    let mut w = World::<H>::open().await;
+    w.change(rate(1, 10_000)).await;
+    w.fill(1).await;
+    w.claim(all("a").lease_ms(3_600_000)).await;
+    w.enqueue(plain().run_at(START.plus_ms(5))).await;
+    let until = |now: Time| (period_end(START, 10_000).0 - now.0 + 999) as u64 / 1_000;
+    assert_eq!(hint(&w).await, (Some(Idle::RateLimited), Some(until(START))));
+    w.pass_ms(10).await;
+    assert_eq!(hint(&w).await, (Some(Idle::RateLimited), Some(until(START.plus_ms(10)))));
+}
+
+/// Work of a lane or a tenant that is due behind another's lease is no reason to ask before that ends.
+pub async fn q2_work_held_back_hints_at_the_end_of_the_lease_that_holds_it<H: Harness>() {
+    for (job, each) in [(plain().ordering_key("l"), None), (of_tenant("t"), Some(1))] {
+        let mut w = World::<H>::open().await;
+        w.change(Change { max_running_per_key: Some(each), ..Change::default() }).await;
+        w.enqueue(job.clone()).await;
+        w.claim(all("a").lease_ms(5_000)).await;
+        w.enqueue(job.run_at(START.plus_ms(500))).await;
+        w.pass_ms(1_000).await;
+        assert_eq!(hint(&w).await.1, Some(4_000), "once it was looked at");
+        assert_eq!(hint(&w).await.1, Some(4_000), "and again");
+    }
+}

@@ -211,7 +211,7 @@ impl<H: Harness> World<H> {
         self.events(id).await.iter().map(|event| event.what).collect()
     }
 
-    /// Every verb under `grip` is refused for `reason`, and nothing changes but the one event that counts refusals.
+    /// Every verb under `grip` is refused for `reason`, and nothing changes but the one event that counts its refusals.
     pub(super) async fn assert_every_write_refused(&self, grip: &Grip, reason: LostReason) {
         let job = self.job(grip.id).await;
         let events = self.events(grip.id).await;
@@ -222,7 +222,8 @@ impl<H: Harness> World<H> {
             assert_eq!(self.finish(grip, act).await, Err(reason), "{verb}");
         }
         assert_eq!(self.job(grip.id).await, job, "a refused write changed the job");
-        let refused = |event: &&Event| event.what == What::Refused && event.lost == Some(reason);
+        let refused =
+            |event: &&Event| (event.what, event.token, event.lost) == (What::Refused, Some(grip.token), Some(reason));
         let before = events.iter().find(refused).map_or(0, |event| event.count);
         let after = self.events(grip.id).await;
         assert_eq!(after.iter().filter(refused).map(|event| event.count).collect::<Vec<_>>(), [before + 5]);

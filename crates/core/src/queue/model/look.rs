@@ -5,7 +5,7 @@ use super::super::explain::{Explanation, Situation, explain};
 use super::super::job::{Job, JobId, Lease, Status};
 use super::super::request::{Filter, Page, QueueInfo};
 use super::super::worker::HOLDERS_SHOWN;
-use super::Queues;
+use super::{Queues, sooner};
 use crate::time::Time;
 use std::collections::BTreeSet;
 
@@ -108,11 +108,24 @@ impl Queues {
     }
 
     /// How long until time alone may make these queues claimable; `opens_at` is when a rate that was met is whole again.
+    /// What cannot open a queue does not count: whoever waits would ask at once, and again at once.
     pub(super) fn again_in_ms(&self, queues: &BTreeSet<&str>, opens_at: Option<Time>, now: Time) -> Option<u64> {
-        let due = queues.iter().filter_map(|queue| self.queues.get(*queue)?.scheduled.first()).map(|(at, _)| *at);
-        let grants = self.grants.values().filter(|grant| queues.contains(grant.queue.as_str()));
-        let ends = grants.map(|grant| grant.expires_at);
+        let next = if self.full() {
+            self.deadlines.first().map(|(at, _)| *at)
+        } else {
+            let mut next = opens_at;
+            for queue in queues {
+                let Some(shelf) = self.queues.get(*queue) else { continue };
+                if shelf.settings.paused || shelf.spent_until(now).is_some() {
+                    continue;
+                }
+                let ends = self.grants.values().filter(|grant| grant.queue == *queue).map(|grant| grant.expires_at);
+                sooner(&mut next, ends.min());
+                sooner(&mut next, shelf.scheduled.first().map(|(at, _)| *at).filter(|_| !shelf.full()));
+            }
+            next
+        };
         // Rounded up: asking a moment too early would find nothing.
-        due.chain(ends).chain(opens_at).min().map(|at| Time(at.0 + 999).ms_since(now))
+        next.map(|at| Time(at.0.saturating_add(999)).ms_since(now))
     }
 }

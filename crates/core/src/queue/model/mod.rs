@@ -8,7 +8,7 @@ mod operator;
 mod shelf;
 mod sight;
 
-use super::event::{Event, What};
+use super::event::{self, Event, What};
 use super::job::{Attempt, Job, JobId, Outcome, Reason, Status};
 use super::request::*;
 use super::rules::{self, Current, Judgement, Presented, Running, Settled};
@@ -222,7 +222,7 @@ impl Queues {
         met: &mut BTreeSet<Idle>,
         opens_at: &mut Option<Time>,
     ) -> Option<(JobId, String)> {
-        if self.max_running.is_some_and(|max| self.running >= u64::from(max)) {
+        if self.full() {
             met.insert(Idle::AtCapacity);
             return None;
         }
@@ -235,7 +235,7 @@ impl Queues {
                 (shelf.settings.paused, Idle::Paused),
             ];
             met.extend(closed.into_iter().filter(|(closed, _)| *closed).map(|(_, idle)| idle));
-            sooner(opens_at, shelf.spent_until(now));
+            sooner(opens_at, shelf.spent_until(now).filter(|_| !shelf.settings.paused));
             if closed.iter().any(|(closed, _)| *closed) {
                 continue;
             }
@@ -259,6 +259,11 @@ impl Queues {
             }
         }
         best.map(|(rank, queue)| (rank.2, queue.to_owned()))
+    }
+
+    /// Whether the engine as a whole has no slot free.
+    fn full(&self) -> bool {
+        self.max_running.is_some_and(|max| self.running >= u64::from(max))
     }
 
     /// A new lease over nothing yet.
@@ -496,7 +501,7 @@ impl Queues {
         }
     }
 
-    /// Judges a write, and counts a refusal into the job's one event for that reason (L8).
+    /// Judges a write, and counts a refusal into the event of that token and reason (L8).
     fn judge(&mut self, id: JobId, owner: &str, token: Token, verb: Option<Verb>, now: Time) -> Judgement {
         let Some(job) = self.jobs.get(&id) else {
             return self.by_receipt(id, owner, token, verb).unwrap_or(Judgement::Lost(LostReason::Unknown));
@@ -509,12 +514,8 @@ impl Queues {
             judgement = self.by_receipt(id, owner, token, verb).unwrap_or(judgement);
         }
         if let Judgement::Lost(reason) = judgement {
-            let events = self.events.entry(id).or_default();
             let refused = Event { verb, lost: Some(reason), ..Event::new(now, id, What::Refused).by(owner, token) };
-            match events.iter_mut().find(|event| event.what == What::Refused && event.lost == Some(reason)) {
-                Some(event) => *event = Event { count: event.count + 1, ..refused },
-                None => events.push(refused),
-            }
+            event::count_refusal(self.events.entry(id).or_default(), refused);
         }
         judgement
     }
