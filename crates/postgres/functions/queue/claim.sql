@@ -16,7 +16,8 @@ begin
     if the.rate_max is not null then
         free := least(free, the.rate_max - case when the.rate_period = tenure.micros(now) / 1000 / the.rate_period_ms
                                                then the.rate_spent else 0 end);
-        spent := free <= 0 and not full_up;
+        spent := coalesce(the.rate_period = tenure.micros(now) / 1000 / the.rate_period_ms, false)
+                 and the.rate_spent >= the.rate_max;
     end if;
 end $$;
 
@@ -380,6 +381,7 @@ declare
     any_rate boolean := false;
     more_due boolean := false;
     open_queues text[];
+    held_queues text[];
     held record;
     opens_at timestamptz;
     seen_now timestamptz[];
@@ -416,6 +418,7 @@ begin
         wanted := jobs_max;
         seen_jobs := '{}';
         open_queues := '{}';
+        held_queues := '{}';
         more_due := false;
         busy := null;
         if engine_max is not null then
@@ -437,6 +440,9 @@ begin
             end if;
             met_pause := met_pause or one.paused;
             any_rate := any_rate or one.rate_max is not null;
+            if not one.paused and not room.spent then
+                held_queues := held_queues || one.name;
+            end if;
             continue when room.free <= 0 or one.paused;
             open_queues := open_queues || one.name;
 
@@ -530,7 +536,7 @@ begin
                         when met_capacity then 'at_capacity' when met_rate then 'rate_limited'
                         when met_pause then 'paused' else 'empty' end,
                    (select ceil(extract(epoch from least(min(c.at), opens_at) - tenure.clock()) * 1000)::bigint
-                      from tenure.next_change(claim.queues, open_queues) c(at)), seen_now, busy;
+                      from tenure.next_change(open_queues, held_queues, wanted <= 0) c(at)), seen_now, busy;
         return;
     end if;
 

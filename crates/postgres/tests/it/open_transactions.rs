@@ -151,7 +151,8 @@ fn claim_sql(max: u32) -> String {
     )
 }
 
-const COMPLETE: &str = "select * from tenure.finish(array[$1]::bigint[], array['w'], array[$2]::bigint[], array['complete'],
+const COMPLETE: &str =
+    "select * from tenure.finish(array[$1]::bigint[], array['w'], array[$2]::bigint[], array['complete'],
     array[null]::text[], array[null]::text[], array[null]::bigint[], array[null]::double precision[])";
 
 #[tokio::test(flavor = "multi_thread")]
