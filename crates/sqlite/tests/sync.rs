@@ -102,9 +102,11 @@ async fn l7_damaged_rows_never_stop_the_recovery_of_the_others() {
         syncs.push(sync);
     }
     let hand = file.hand();
-    for table in ["sync_job", "sync_chunk"] {
-        hand.execute(&format!("UPDATE {table} SET reason = 'no such word' WHERE matrix_id = 'bad'"), []).unwrap();
-    }
+    hand.execute_batch(
+        "UPDATE sync_job SET reason = 'no such word' WHERE matrix_id = 'bad';
+         UPDATE sync_chunk SET reason = 'no such word' WHERE matrix_id = 'bad';",
+    )
+    .unwrap();
     file.set_clock(START.plus_ms(2_000)).await;
     for leases in [1, 1, 0] {
         assert_eq!(store.recover_syncs(1).await.unwrap().leases, leases);
@@ -163,9 +165,9 @@ async fn ended_pass(file: &File) {
     store.cancel_sync(sync, None).await.unwrap().unwrap();
 }
 
-/// Every row of a table, as text.
-fn dump(hand: &rusqlite::Connection, table: &str) -> Vec<String> {
-    let mut select = hand.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2")).unwrap();
+/// Every row that `select` finds, as text.
+fn dump(hand: &rusqlite::Connection, select: &str) -> Vec<String> {
+    let mut select = hand.prepare(select).unwrap();
     let columns = select.column_count();
     let row = |row: &rusqlite::Row<'_>| {
         (0..columns).map(|at| row.get_ref(at).map(|value| format!("{value:?}"))).collect::<Result<Vec<_>, _>>()
@@ -173,7 +175,12 @@ fn dump(hand: &rusqlite::Connection, table: &str) -> Vec<String> {
     select.query_map([], row).unwrap().map(|row| row.unwrap().join(" ")).collect()
 }
 
-const TABLES: [&str; 4] = ["sync_job", "sync_chunk", "sync_draft", "sync_taken"];
+const TABLES: [&str; 4] = [
+    "SELECT * FROM sync_job ORDER BY 1, 2",
+    "SELECT * FROM sync_chunk ORDER BY 1, 2",
+    "SELECT * FROM sync_draft ORDER BY 1, 2",
+    "SELECT * FROM sync_taken ORDER BY 1, 2",
+];
 
 /// No chunk after this one can be laid.
 const DAMAGE: &str =
@@ -202,7 +209,7 @@ async fn s4_a_large_plan_that_meets_a_fault_leaves_everything_as_it_was() {
     for chunks in [3_000, 2_000, 0] {
         assert_eq!(file.store.prune_syncs(3_000).await.unwrap().chunks, chunks);
     }
-    assert_eq!(dump(&hand, "sync_chunk").len(), 6_000);
+    assert_eq!(dump(&hand, TABLES[1]).len(), 6_000);
 }
 
 #[tokio::test(flavor = "multi_thread")]
