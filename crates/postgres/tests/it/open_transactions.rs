@@ -98,14 +98,17 @@ impl Open {
         self.store.job(job).await.unwrap().unwrap().status
     }
 
-    /// Whether a session of the store comes to wait for a lock, within a moment that is long for one that does not.
+    /// Returns once a session waits for a lock, or after a moment that is long for one that does not.
     async fn somebody_waits(&self) {
+        self.so_many_wait(1).await;
+    }
+
+    async fn so_many_wait(&self, sessions: usize) {
         let hand = connect(self.postgres.database.url()).await;
-        for _ in 0..50 {
-            let waiting = "select 1 from pg_stat_activity
-                            where datname = current_database() and application_name = 'tenure'
-                              and wait_event_type = 'Lock'";
-            if !hand.query(waiting, &[]).await.unwrap().is_empty() {
+        let waiting = "select 1 from pg_stat_activity
+                        where datname = current_database() and wait_event_type = 'Lock'";
+        for _ in 0..200 {
+            if hand.query(waiting, &[]).await.unwrap().len() >= sessions {
                 return;
             }
         }
@@ -168,7 +171,7 @@ async fn q8_a_waiting_job_that_an_operator_looked_at_is_claimable_once_its_tenan
     let ending = open.finishing(&first, Act::Complete { result: None });
     open.somebody_waits().await;
     let retried = open.operating(ids[1], Action::Retry);
-    open.somebody_waits().await;
+    open.so_many_wait(2).await;
     open.commit().await;
     assert_eq!(ending.await.unwrap(), Ok(Status::Completed));
     assert!(retried.await.unwrap().is_err(), "it waits, so it cannot be retried");
@@ -326,16 +329,20 @@ async fn l11_a_cancel_that_waited_for_a_retry_and_a_claim_ends_the_job_under_its
     let held = open.next("q").await;
     let never = Act::Fail { error: "no".into(), retry: Retry::Never };
     assert_eq!(open.finishing(&held, never).await.unwrap(), Ok(Status::Failed));
+    // Many others before it, so that there is time for a claim between the retry and the turn of this one.
+    let others = open.enqueue(jobs(1_500, |job| job)).await;
     open.begin().await;
     let retry = "select * from tenure.operate_all(array[$1]::bigint[], array['retry'], array[null]::text[])";
     open.user.query(retry, &[&id.0]).await.unwrap();
-    let cancelling = open.operating(id, cancel(true));
+    let store = open.store.clone();
+    let operations = others.into_iter().chain([id]).map(|job| Operation { job, action: cancel(false) }).collect();
+    let cancelling = tokio::spawn(async move { store.operate(operations).await.unwrap() });
     open.somebody_waits().await;
-    let (sql, begin) = (claim_sql(1), "commit; begin");
-    open.user.batch_execute(begin).await.unwrap();
-    let theirs = open.user.query(&sql, &[]).await.unwrap();
+    open.user.batch_execute("commit; begin").await.unwrap();
+    let theirs = open.user.query(&claim_sql(1), &[]).await.unwrap();
+    open.somebody_waits().await;
     open.commit().await;
-    cancelling.await.unwrap().ok();
+    cancelling.await.unwrap();
     // Whichever came first: the slot is free again, and a holder is told that it was cancelled.
     if let Some(row) = theirs.first() {
         let act = Act::Complete { result: None };
@@ -497,7 +504,10 @@ async fn q8_a_tenant_that_a_user_works_in_hides_nobody() {
     let one = open.next("q").await;
     open.begin().await;
     open.user_calls("complete", &one).await;
-    open.enqueue(jobs(300, |job| job.limit_key("t"))).await;
+    // Each by itself, and so with a signal of its own.
+    for _ in 0..120 {
+        open.enqueue(jobs(1, |job| job.limit_key("t"))).await;
+    }
     // A lane whose next job is committed just after the one before it has ended.
     let lane = open.enqueue(jobs(1, |job| job.ordering_key("lane"))).await[0];
     let in_lane = open.next("q").await;
