@@ -129,11 +129,11 @@ pub async fn y_a_tenants_limit_alone_is_at_capacity<H: Harness>() {
 /// A tenant at its limit with the best ranks hides nobody, and the order among the others is kept.
 pub async fn q8_a_tenant_at_its_limit_hides_nobody<H: Harness>() {
     let w = World::<H>::open().await;
-    let mut jobs: Vec<NewJob> = (0..40).map(|_| of_tenant("busy").priority(9)).collect();
+    let mut jobs: Vec<NewJob> = (0..400).map(|_| of_tenant("busy").priority(9)).collect();
     jobs.extend([of_tenant("t"), plain().priority(2), of_tenant("u").priority(1), of_tenant("t").priority(3)]);
     let ids = w.enqueue_all(jobs).await;
     w.change(at_most_each(1)).await;
-    let (busy, others) = (ids[0], &ids[40..]);
+    let (busy, others) = (ids[0], &ids[400..]);
     assert_eq!(w.claimed_ids(Claim::new("q", "a")).await, [busy]);
     for expected in [others[3], others[1], others[2]] {
         assert_eq!(w.claimed_ids(Claim::new("q", "a")).await, [expected]);

@@ -306,6 +306,7 @@ macro_rules! conformance {
                 q2_every_job_of_a_shared_claim_spends_the_rate,
                 q2_a_rate_changes_live,
                 q2_a_tenants_rate_is_its_own,
+                q2_a_tenants_spent_rate_hides_nobody,
                 q2_rates_of_two_queues_are_apart,
                 q2_the_first_reason_that_applies_is_told,
                 q2_reasons_of_several_queues_have_one_order,

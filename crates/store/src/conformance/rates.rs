@@ -216,6 +216,21 @@ pub async fn q2_a_tenants_limit_is_told_before_its_rate<H: Harness>() {
     assert_eq!(w.idle(all("a")).await, Idle::RateLimited);
 }
 
+/// Whatever waits behind a tenant's spent rate, in each period the others are claimed in their order.
+pub async fn q2_a_tenants_spent_rate_hides_nobody<H: Harness>() {
+    let mut w = World::<H>::open().await;
+    w.change(rate_each(1, 10_000)).await;
+    let busy = w.enqueue_all((0..400).map(|_| of_tenant("busy")).collect()).await;
+    for (period, busy) in busy.iter().take(4).enumerate() {
+        let other = w.enqueue_all(vec![of_tenant(&format!("fresh-{period}"))]).await[0];
+        for expected in [*busy, other] {
+            assert_eq!(w.claimed_ids(Claim::new("q", "a").lease_ms(3_600_000)).await, [expected], "period {period}");
+        }
+        assert_eq!(w.idle(all("a")).await, Idle::RateLimited);
+        w.pass_ms(10_000).await;
+    }
+}
+
 /// A claim that a spent rate kept from work hints at the end of its period: the queue's, or the tenants'.
 pub async fn q2_a_claim_hints_when_a_spent_rate_is_whole_again<H: Harness>() {
     for change in [rate(1, 10_000), rate_each(1, 10_000)] {
