@@ -2,7 +2,7 @@
 -- Guard  matrix, hash, owner, token and an unexpired lease. Rows are locked before the clock is read (L5).
 
 -- Renews the lease of a sync (`hash` is '') or a chunk to now plus the time granted at its claim.
--- Reply  the new deadline, or why it was refused.
+-- Reply  the new deadline, or the old one where an open transaction has the chunk, or why it was refused.
 create or replace function tenure.heartbeat_sync(
     of_sync bigint, hash text, of_owner text, of_token bigint, out until timestamptz, out lost text
 ) language plpgsql as $$
@@ -23,7 +23,21 @@ begin
         returning j.locked_until into until;
     else
         matrix := (select j.matrix_id from tenure.sync_job j where j.id = of_sync);
-        perform from tenure.sync_chunk c where c.matrix_id = matrix and c.chunk_hash = hash for no key update;
+        perform from tenure.sync_chunk c where c.matrix_id = matrix and c.chunk_hash = hash
+            for no key update skip locked;
+        if not found then
+            -- A transaction that has completed the chunk and is still open, most likely the holder's own: no heartbeat waits
+            -- for it. The lease is as long as it was.
+            now := tenure.clock();
+            until := (select c.locked_until from tenure.sync_chunk c
+                       where c.matrix_id = matrix and c.chunk_hash = hash and c.sync = of_sync and c.token = of_token
+                         and c.locked_by = of_owner and c.locked_until > now);
+            if until is null then
+                lost := (select coalesce(v.lost, 'finished')
+                           from tenure.sync_judge(of_sync, hash, of_owner, of_token, null, now) v);
+            end if;
+            return;
+        end if;
         now := tenure.clock();
         update tenure.sync_chunk c
            set locked_until = greatest(c.locked_until, tenure.later(now, c.lease_ms)), beats = c.beats + 1,

@@ -77,7 +77,7 @@ async fn complete_in(tx: &Transaction<'_>, chunk: &ClaimedChunk, owner: &str) {
 
 /// The answer of one who may not be made to wait.
 async fn at_once<T>(who: &str, call: impl Future<Output = tenure_store::Result<T>>) -> T {
-    let answer = tokio::time::timeout(Duration::from_secs(5), call).await;
+    let answer = tokio::time::timeout(Duration::from_secs(20), call).await;
     answer.unwrap_or_else(|_| panic!("{who} waits")).unwrap()
 }
 
@@ -98,6 +98,23 @@ async fn two_syncs(postgres: &Postgres, store: &dyn Store) -> (ClaimedSync, Clai
     assert_eq!(store.recover_syncs(10).await.unwrap().leases, 1);
     let m = take_sync(store, "w1", "m", 2 * LEASE_MS).await;
     (m, take_sync(store, "v", "other", 2 * LEASE_MS).await)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l10_a_chunk_that_an_open_transaction_completed_is_beaten_without_waiting() {
+    let (postgres, store, mut hand) = open().await;
+    let sync = plan(&*store, Plan::new("m").chunks(chunks(&["x"]))).await;
+    let x = take(&*store, sync, "w", "x").await;
+    let tx = hand.transaction().await.unwrap();
+    complete_in(&tx, &x, "w").await;
+    postgres.set_clock(START.plus_ms(LEASE_MS)).await;
+    let beat = || Beat::new(unit(&x), "w", x.token);
+    let kept = at_once("its heartbeat", store.heartbeat_sync(beat())).await;
+    assert_eq!(kept, Ok(START.plus_ms(LONG_MS)), "held, and not renewed: the transaction has the row");
+    let stale = at_once("a stale heartbeat", store.heartbeat_sync(Beat::new(unit(&x), "thief", x.token))).await;
+    assert_eq!(stale, Err(LostReason::Unknown));
+    tx.rollback().await.unwrap();
+    assert_eq!(store.heartbeat_sync(beat()).await.unwrap(), Ok(START.plus_ms(LEASE_MS + LONG_MS)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
