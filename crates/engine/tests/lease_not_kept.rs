@@ -145,7 +145,9 @@ async fn l6_a_stage_that_waits_for_its_own_transaction_spends_its_attempts() {
     };
     tokio::time::timeout(STUCK, stages.run_until(over)).await.expect("the run ends").unwrap();
     let (_, stages) = tenure.run(run).await.unwrap().unwrap();
-    assert_eq!((starts.load(Ordering::SeqCst), stages[0].unit.attempt), (2, 2));
+    assert_eq!(stages[0].unit.attempt, 2);
+    // On a crowded machine a lease may be over before its handler has begun; the claim counts all the same.
+    assert!((1..=2).contains(&starts.load(Ordering::SeqCst)));
 }
 
 /// Says so when it is dropped.

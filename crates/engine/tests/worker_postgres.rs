@@ -86,6 +86,8 @@ async fn c8_a_worker_goes_on_after_its_server_ended_every_connection() {
         Outcome::<u32>::done(job.n)
     });
     let working = tokio::spawn(worker.drain());
+    // Once it is at work: a worker that cannot open its store does not begin.
+    while hand.query("select from tenure.finished limit 1", &[]).await.unwrap().is_empty() {}
     for _ in 0..5 {
         let end = "select pg_terminate_backend(pid) from pg_stat_activity
                     where datname = current_database() and pid <> pg_backend_pid()";

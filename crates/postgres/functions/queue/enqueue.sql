@@ -21,6 +21,13 @@ declare
     gated boolean := ordering_keys is not null or limit_keys is not null;
 begin
     perform tenure.durably();
+
+    -- Keys first, which a user's open transaction may hold: nobody should wait for a new queue's row meanwhile.
+    ids := case when keys is not null or gated
+                then array(select nextval('tenure.job_id') from generate_series(1, cardinality(queues))) end;
+    if keys is not null then
+        known_ids := tenure.remember(queues, keys, windows_ms, bodies, ids, now);
+    end if;
     if not beside then
         insert into tenure.queue (name, created_at)
             select distinct q.name, now from unnest(queues) as q(name)
@@ -28,8 +35,7 @@ begin
              order by 1
             on conflict do nothing;
     end if;
-
-    if keys is null and not gated then
+    if ids is null then
         return query
             insert into tenure.job as j (queue, kind, payload, priority, created_at, run_at, attempts_max, timeout_ms,
                                          backoff, place)
@@ -43,10 +49,6 @@ begin
         return;
     end if;
 
-    ids := array(select nextval('tenure.job_id') from generate_series(1, cardinality(queues)));
-    if keys is not null then
-        known_ids := tenure.remember(queues, keys, windows_ms, bodies, ids, now);
-    end if;
     insert into tenure.job (id, queue, kind, payload, priority, created_at, run_at, attempts_max, timeout_ms,
                             backoff, ordering_key, limit_key, place)
     select ids[n.ord], n.queue, n.kind, n.payload, n.priority, now, coalesce(n.run_at, now), n.attempts_max,

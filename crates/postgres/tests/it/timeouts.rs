@@ -37,7 +37,7 @@ async fn every_verb_gives_up_and_can_be_repeated(setting: &str) {
     let (database, store) = hurried(setting).await;
     let jobs = (0..4).map(|n| NewJob::new("q", "k", n.to_string())).collect();
     store.enqueue(jobs).await.unwrap().unwrap();
-    // Verbs wait two seconds for a lock, five for a job that somebody holds, whatever the administrator allows: long enough.
+    // Verbs wait some seconds for a lock, whatever the administrator allows: the lease is long enough for all of them.
     let job = store.claim(Claim::new("q", "w").lease_ms(600_000)).await.unwrap().jobs.remove(0);
     let waiting = JobId(job.id.0 + 3);
     let before = seen(&store).await;
