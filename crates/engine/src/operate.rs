@@ -91,7 +91,9 @@ impl Tenure {
             for answer in self.store.operate(operations).await? {
                 match answer {
                     Ok(_) => bulk.done += 1,
-                    Err(Refusal::Absent | Refusal::Terminal | Refusal::NotTerminal) => bulk.passed_over += 1,
+                    Err(Refusal::Absent | Refusal::Terminal | Refusal::NotTerminal | Refusal::Busy) => {
+                        bulk.passed_over += 1;
+                    }
                 }
             }
         }

@@ -243,6 +243,8 @@ create table tenure.touch (
     queue text collate "C" not null,
     lane boolean not null,
     key text collate "C" not null,
+    -- How urgent it is to look: the priority of what came to wait; what was freed comes first.
+    priority integer not null default 2147483647,
     -- Of a tenant: slots that were freed; or that what runs is to be counted anew.
     freed integer not null default 0,
     recount boolean not null default false,
@@ -251,7 +253,7 @@ create table tenure.touch (
     policy integer,
     retried bigint
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
-create index touch_order on tenure.touch (queue, id);
+create index touch_order on tenure.touch (queue, priority desc, id);
 create index touch_gate on tenure.touch (queue, lane, key);
 
 -- How far each walk has come: over the keys of lanes and of tenants, for what no touch told of; over queues, for what is no

@@ -41,6 +41,7 @@ use told::Told;
 #[derive(Debug)]
 pub struct PostgresStore {
     database: Arc<Database>,
+    urgent: Database,
     cursors: Cursors,
     chunk_cursors: sync::ChunkCursors,
     sightings: Sightings,
@@ -63,8 +64,11 @@ impl PostgresStore {
         upkeep::check_epoch(&database).await?;
         let signals = Signals::default();
         let listening = listen::start(&options, signals.clone());
+        // Heartbeats have connections of their own: whoever waits for a lock with all the others holds none of them up.
+        let urgent = Database::connect(&PostgresOptions { connections_max: URGENT_CONNECTIONS, ..options })?;
         Ok(PostgresStore {
             database,
+            urgent,
             cursors: Cursors::default(),
             chunk_cursors: Default::default(),
             sightings: Sightings::default(),
@@ -81,6 +85,9 @@ impl PostgresStore {
         Ok(migrate::known())
     }
 }
+
+/// Few: a heartbeat waits for nobody.
+const URGENT_CONNECTIONS: usize = 2;
 
 /// PostgreSQL cuts names at 63 bytes, and what is cut off a role's name (`_runtime`) would make it another role's.
 const ROLES_SCHEMA_MAX: usize = 55;

@@ -117,7 +117,7 @@ impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Problem {
         let kind = match refusal {
             Refusal::Absent => Kind::Absent,
-            Refusal::Terminal | Refusal::NotTerminal => Kind::Conflict,
+            Refusal::Terminal | Refusal::NotTerminal | Refusal::Busy => Kind::Conflict,
         };
         Problem::new(kind, refusal.as_str(), refusal.sentence())
     }

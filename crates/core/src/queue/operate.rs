@@ -45,6 +45,8 @@ words! {
         Terminal = "terminal",
         /// It has not ended: there is nothing to retry.
         NotTerminal = "not_terminal",
+        /// Another transaction, perhaps a user's that stays open, has it: a bulk action waits for none.
+        Busy = "busy",
     }
 }
 
@@ -56,6 +58,9 @@ impl Refusal {
             Refusal::Absent => "the job is not on record; it may have been removed after its retention",
             Refusal::Terminal => "the job has already ended; nothing was changed",
             Refusal::NotTerminal => "the job has not ended yet; nothing was changed",
+            Refusal::Busy => {
+                "the job is held by a transaction that is still open; nothing was changed, ask again later"
+            }
         }
     }
 }

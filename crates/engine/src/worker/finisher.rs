@@ -16,8 +16,10 @@ use std::time::Duration;
 use tenure_core::LostReason;
 use tenure_core::queue::{Act, Ended, Ending, Retry, Status};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
+/// Writes that failed and are repeated ending by ending, beside the others.
+const APART_MAX: usize = 8;
 /// Endings of one write.
 const GATHERED_MAX: usize = 500;
 /// After a store failure, doubling …
@@ -105,12 +107,21 @@ struct Writing {
 
 impl Writing {
     async fn run(self, mut to_write: UnboundedReceiver<Due>) {
+        let this = Arc::new(self);
+        let mut apart = JoinSet::new();
+        this.gather(&mut to_write, &mut apart).await;
+        // They neither panic nor are they cancelled before this.
+        while apart.join_next().await.is_some() {}
+    }
+
+    async fn gather(self: &Arc<Self>, to_write: &mut UnboundedReceiver<Due>, apart: &mut JoinSet<()>) {
         let mut gathered = Vec::new();
         let mut failures = 0;
         loop {
             if gathered.is_empty() && to_write.recv_many(&mut gathered, GATHERED_MAX).await == 0 {
                 return;
             }
+            while apart.try_join_next().is_some() {}
             if let Some(points) = &self.points {
                 points.living().await;
             }
@@ -131,7 +142,33 @@ impl Writing {
                     // Whatever the store made of it, it will not take it any more.
                     let gone = gathered.extract_if(.., |due| due.hold.gone()).collect::<Vec<_>>();
                     gone.iter().for_each(|due| self.answered(due, Err(LostReason::Expired)));
+                    // One of them may be held by a transaction that stays open, its handler's own for one: the others, and
+                    // whatever ends meanwhile, do not wait for it.
+                    if gathered.len() > 1 && failures > 1 && apart.len() < APART_MAX {
+                        apart.spawn(self.clone().one_by_one(std::mem::take(&mut gathered)));
+                        failures = 0;
+                    }
                 }
+            }
+        }
+    }
+
+    /// Sends endings each by itself, until all are answered or their leases are gone.
+    async fn one_by_one(self: Arc<Self>, mut left: Vec<Due>) {
+        let mut failures = 0u32;
+        while !left.is_empty() {
+            let mut unanswered = Vec::new();
+            for due in left {
+                match self.tenure.store.finish(vec![due.ending.clone()]).await {
+                    Ok(answers) => answers.into_iter().for_each(|answer| self.answered(&due, answer)),
+                    Err(_) if due.hold.gone() => self.answered(&due, Err(LostReason::Expired)),
+                    Err(_) => unanswered.push(due),
+                }
+            }
+            left = unanswered;
+            if !left.is_empty() {
+                tokio::time::sleep((FAILED_WAIT * (1 << failures.min(6))).min(FAILED_WAIT_MAX)).await;
+                failures += 1;
             }
         }
     }

@@ -77,14 +77,14 @@ begin
          where j.id = any (array(select d.id from tenure.job d
                                   where d.queue = of_queue and d.place = 2 and d.run_at <= tenure.clock()
                                   order by d.run_at limit 1000 for update skip locked))
-        returning j.queue, j.limit_key, j.ordering_key
+        returning j.queue, j.limit_key, j.ordering_key, j.priority
     )
     select count(*) as n, array_agg(d.queue) as queues, array_agg(d.limit_key) as limit_keys,
-           array_agg(d.ordering_key) as ordering_keys
+           array_agg(d.ordering_key) as ordering_keys, array_agg(d.priority) as priorities
       into gated from due d;
     n := gated.n;
     if n > 0 then
-        perform tenure.touch_waiting(gated.queues, gated.limit_keys, gated.ordering_keys);
+        perform tenure.touch_waiting(gated.queues, gated.limit_keys, gated.ordering_keys, gated.priorities);
     end if;
     return n = 1000;
 end $$;
@@ -253,11 +253,9 @@ begin
            array_agg(distinct w.tenant) filter (where w.tenant is not null)
       into lanes, tenants from unnest(wanted) w;
     if lanes is not null then
-        select * into gates from tenure.hold_gates(the.name, true, lanes);
-        if gates.busy <> '{}' then
-            busy_lane := true;
-            busy_key := gates.busy[1];
-        end if;
+        select * into gates from tenure.hold_gates(the.name, true, lanes, false);
+        busy_lane := true;
+        busy_key := nullif(gates.busy, '');
         lanes := array(select g.key from tenure.gate g
                         where g.queue = the.name and g.lane and g.key = any (gates.held)
                           and g.state = 'open' and g.turn is null and g.blocked_by is null
@@ -269,10 +267,10 @@ begin
         end if;
     end if;
     if tenants is not null then
-        select * into gates from tenure.hold_gates(the.name, false, tenants);
-        if gates.busy <> '{}' then
+        select * into gates from tenure.hold_gates(the.name, false, tenants, false);
+        if gates.busy <> '' then
             busy_lane := false;
-            busy_key := gates.busy[1];
+            busy_key := gates.busy;
         end if;
         tenants := gates.held;
     end if;
@@ -334,8 +332,8 @@ end $$;
 --             first `started` begin at once. `after_*` hold, for each queue, where this process last stopped among fresh
 --             jobs; nulls are the full look from the beginning, which the caller takes before it believes in "empty".
 --             `seen_known` is the oldest that the caller knows of this worker's sightings in these queues; null is that it
---             does not. `wait_for` is a gate that was busy (its queue, `lane` or `tenant`, its key): the only one that is
---             waited for, and before any other is held.
+--             does not. `wait_for` is a gate that was busy (its queue, `lane` or `tenant`, its key, which is empty for those
+--             that another claim makes): the only one that is waited for, and before any other is held.
 -- Reply       the jobs in the order of Q2; or one row without id that says why there are none: `busy` is that others are
 --             about to take, at the gate `busy`, what there is, so that the caller should ask again. The first row has
 --             `seen`, for each queue when the worker is stored as seen, if that was looked at.
@@ -397,7 +395,9 @@ begin
     perform from tenure.queue q
       where q.name = any (claim.queues) and (q.max_running is not null or q.rate_max is not null)
       order by q.name for update;
-    if wait_for is not null then
+    if wait_for[3] = '' then
+        perform pg_advisory_xact_lock(tenure.name_number('gates', wait_for[1], ''));
+    elsif wait_for is not null then
         perform from tenure.gate g
           where g.queue = wait_for[1] and g.lane = (wait_for[2] = 'lane') and g.key = wait_for[3] for update;
     end if;
@@ -412,8 +412,9 @@ begin
         exit when (select r.leases from tenure.recover(100, case when engine_max is null then claim.queues end) r) < 100;
     end loop;
 
-    -- One look, unless there is more to settle or to let stand than one of them takes.
-    for look in 1 .. 100 loop
+    -- One look, and another if the walk found something. With more to settle or to let stand than one look takes, the caller
+    -- comes again: what was done is committed then, and every claim has its bound.
+    for look in 1 .. 2 loop
         now := tenure.clock();
         wanted := jobs_max;
         seen_jobs := '{}';
@@ -515,7 +516,7 @@ begin
             taken := array(select j.id from tenure.job j where j.id = any (taken)
                             order by j.priority desc, j.created_at, j.id);
         end if;
-        exit when taken <> '{}' or not more_due and (look > 1 or tenure.walk_gates(1000) = 0);
+        exit when taken <> '{}' or more_due or look > 1 or tenure.walk_gates(1000) = 0;
     end loop;
 
     if taken = '{}' then
@@ -532,7 +533,7 @@ begin
             select null::bigint, null::text, null::text, null::text, null::integer, null::integer, null::integer,
                    null::bigint, null::timestamptz, null::timestamptz, null::timestamptz, null::bigint, null::text,
                    null::text, null::text, null::boolean,
-                   case when busy is not null or seen_jobs <> '{}' then 'busy'
+                   case when busy is not null or seen_jobs <> '{}' or more_due then 'busy'
                         when met_capacity then 'at_capacity' when met_rate then 'rate_limited'
                         when met_pause then 'paused' else 'empty' end,
                    (select ceil(extract(epoch from least(min(c.at), opens_at) - tenure.clock()) * 1000)::bigint

@@ -19,6 +19,10 @@ declare
     ids bigint[];
     known_ids bigint[];
     gated boolean := ordering_keys is not null or limit_keys is not null;
+    of_queues text[];
+    of_limit_keys text[];
+    of_ordering_keys text[];
+    of_priorities integer[];
 begin
     perform tenure.durably();
 
@@ -61,7 +65,17 @@ begin
      where known_ids is null or known_ids[n.ord] is null
      order by n.ord;
     if gated then
-        perform tenure.touch_waiting(queues, limit_keys, ordering_keys);
+        -- What is not due yet touches nothing: it is behind whatever its lane has, and claims let it stand in time.
+        select array_agg(n.queue), array_agg(n.limit_key), array_agg(n.ordering_key), array_agg(n.priority)
+          into of_queues, of_limit_keys, of_ordering_keys, of_priorities
+          from (select n.* from unnest(queues, limit_keys, ordering_keys, priorities, run_ats) with ordinality
+                            as n(queue, limit_key, ordering_key, priority, run_at, ord)
+                 where (n.limit_key is not null or n.ordering_key is not null)
+                   and (n.run_at is null or n.run_at <= now) and (known_ids is null or known_ids[n.ord] is null)
+                 order by n.ord) n;
+        if of_queues is not null then
+            perform tenure.touch_waiting(of_queues, of_limit_keys, of_ordering_keys, of_priorities);
+        end if;
     end if;
 
     return query

@@ -244,7 +244,7 @@ create or replace function tenure.finish_patiently(
     jobs bigint[], owners text[], tokens bigint[], verbs text[], results text[], errors text[], delays_ms bigint[],
     chances double precision[]
 ) returns table (ord bigint, status text, already boolean, lost text, wakes text) language plpgsql
-  set lock_timeout = '5s'
+  set lock_timeout = '3s'
 as $$
 begin
     perform from tenure.job j where j.id = any (jobs) order by j.id for update;

@@ -32,15 +32,20 @@ begin
      where g.ordering_key is not null;
 end $$;
 
--- Says that jobs have come to wait, or no longer do.
-create or replace function tenure.touch_waiting(of_queues text[], of_limit_keys text[], of_ordering_keys text[])
-returns void language plpgsql set plan_cache_mode = force_generic_plan as $$
+-- Says that jobs have come to wait, or no longer do. A job that is in a lane says so to its lane alone, whose head says it
+-- to the tenant.
+create or replace function tenure.touch_waiting(
+    of_queues text[], of_limit_keys text[], of_ordering_keys text[], of_priorities integer[]
+) returns void language plpgsql set plan_cache_mode = force_generic_plan as $$
 begin
-    insert into tenure.touch (queue, lane, key)
-    select distinct g.queue, k.lane, k.key
-      from unnest(of_queues, of_limit_keys, of_ordering_keys) as g(queue, limit_key, ordering_key),
-           lateral (values (false, g.limit_key), (true, g.ordering_key)) as k(lane, key)
-     where k.key is not null;
+    insert into tenure.touch (queue, lane, key, priority)
+    select g.queue, g.ordering_key is not null, coalesce(g.ordering_key, g.limit_key), max(g.priority)
+      from unnest(of_queues, of_limit_keys, of_ordering_keys, of_priorities) with ordinality
+           as g(queue, limit_key, ordering_key, priority, ord)
+     where g.ordering_key is not null or g.limit_key is not null
+     group by 1, 2, 3
+     -- In the order of the jobs, which is the order in which they are looked at.
+     order by min(g.ord);
 end $$;
 
 -- The first job of a lane.
@@ -94,34 +99,36 @@ begin
     return query select d.* from unnest(found_due) d order by d.priority desc, d.created_at, d.id limit n;
 end $$;
 
--- Locks gates, and makes those that are not there. Never waits.
--- Reply  the keys of those it holds now; those that another transaction holds or makes.
+-- Locks gates and, if asked to, makes those that are not there. Never waits.
+-- Reply  the keys of those it holds now; and of those that another transaction holds, one: '' stands for all that another
+--        may be making, one transaction at a time in each queue.
 create or replace function tenure.hold_gates(
-    of_queue text, of_lane boolean, keys text[], out held text[], out busy text[]
+    of_queue text, of_lane boolean, keys text[], make boolean, out held text[], out busy text
 ) language plpgsql as $$
 declare
     missing text[];
 begin
-    busy := '{}';
     held := array(select g.key from tenure.gate g
                    where g.queue = of_queue and g.lane = of_lane and g.key = any (keys) order by g.key
                      for update skip locked);
     if cardinality(held) = cardinality(keys) then
         return;
     end if;
-    -- Only one transaction makes a row. `on conflict` would wait for it: a claim must not.
-    missing := array(select k.key from unnest(keys) as k(key)
-                      where k.key <> all (held)
-                        and pg_try_advisory_xact_lock(tenure.name_number(of_lane::text, of_queue, k.key)));
-    -- In a statement of its own: who made one before has committed by now, and it is seen.
-    with made as (
-        insert into tenure.gate (queue, lane, key)
-        select of_queue, of_lane, m.key from unnest(missing) as m(key)
-         where not exists (select from tenure.gate g where g.queue = of_queue and g.lane = of_lane and g.key = m.key)
-        returning key
-    )
-    select held || coalesce(array_agg(m.key), '{}') into held from made m;
-    busy := array(select k.key from unnest(keys) as k(key) where k.key <> all (held));
+    missing := array(select k.key from unnest(keys) as k(key) where k.key <> all (held));
+    if make and pg_try_advisory_xact_lock(tenure.name_number('gates', of_queue, '')) then
+        -- In a statement after that: who made one before has committed by now, and it is seen.
+        with made as (
+            insert into tenure.gate (queue, lane, key)
+            select of_queue, of_lane, m.key from unnest(missing) as m(key)
+             where not exists (select from tenure.gate g where g.queue = of_queue and g.lane = of_lane and g.key = m.key)
+            returning key
+        )
+        select held || coalesce(array_agg(m.key), '{}') into held from made m;
+        busy := (select m.key from unnest(missing) as m(key) where m.key <> all (held) limit 1);
+    else
+        busy := coalesce((select g.key from tenure.gate g
+                           where g.queue = of_queue and g.lane = of_lane and g.key = any (missing) limit 1), '');
+    end if;
 end $$;
 
 -- Says where lanes stand, which the caller holds. One that nothing waits in, runs in or stopped is forgotten.
@@ -251,14 +258,13 @@ begin
     select count(*), array_agg(distinct t.key) filter (where t.lane),
            array_agg(distinct t.key) filter (where not t.lane)
       into n, lanes, tenants
-      from (select t.lane, t.key from tenure.touch t where t.queue = of_queue order by t.id limit 1000) t;
+      from (select t.lane, t.key from tenure.touch t where t.queue = of_queue
+             order by t.priority desc, t.id limit 1000) t;
     more := n = 1000;
     if lanes is not null then
-        select * into gates from tenure.hold_gates(of_queue, true, lanes);
-        if gates.busy <> '{}' then
-            busy_lane := true;
-            busy_key := gates.busy[1];
-        end if;
+        select * into gates from tenure.hold_gates(of_queue, true, lanes, true);
+        busy_lane := true;
+        busy_key := gates.busy;
         if gates.held <> '{}' then
             perform tenure.settle_lanes(of_queue, gates.held);
             -- It touched the tenants of lanes that moved.
@@ -272,10 +278,10 @@ begin
                                  where g.queue = of_queue and g.look_at <= now and g.key <> all (coalesce(tenants, '{}'))
                                  order by g.look_at limit 1000);
     if tenants <> '{}' then
-        select * into gates from tenure.hold_gates(of_queue, false, tenants);
-        if gates.busy <> '{}' then
+        select * into gates from tenure.hold_gates(of_queue, false, tenants, true);
+        if gates.busy is not null then
             busy_lane := false;
-            busy_key := gates.busy[1];
+            busy_key := gates.busy;
         end if;
         if gates.held <> '{}' then
             perform tenure.settle_tenants(of_queue, gates.held, now);
@@ -284,7 +290,7 @@ begin
 end $$;
 
 -- Finds what can run though no touch told of it: walks the keys of waiting jobs, from where the last walk ended, and
--- touches every gate that is not open. Tenants at their limit are counted anew.
+-- touches every gate that has a job due and is not open, unless it was touched. Tenants at their limit are counted anew.
 -- Bound    so many keys of each sort, once in ten seconds; passed over where another walks. So with up to six times as
 --          many keys all are looked at within a minute.
 -- Reply    how many were touched.
@@ -309,11 +315,11 @@ begin
         of_lane := walk.over = 'lanes';
         loop
             if of_lane then
-                select j.queue, j.ordering_key as key into at from tenure.job j
+                select j.queue, j.ordering_key as key, j.place = 3 and not j.running as due into at from tenure.job j
                  where j.ordering_key is not null and (j.queue, j.ordering_key) > (walk.queue, walk.key)
-                 order by j.queue, j.ordering_key limit 1;
+                 order by j.queue, j.ordering_key, j.id limit 1;
             else
-                select j.queue, j.limit_key as key into at from tenure.job j
+                select j.queue, j.limit_key as key, true as due into at from tenure.job j
                  where j.place = 3 and j.limit_key is not null and j.ordering_key is null
                    and (j.queue, j.limit_key) > (walk.queue, walk.key)
                  order by j.queue, j.limit_key limit 1;
@@ -329,12 +335,17 @@ begin
             select g.tenant into of_tenant from tenure.gate g
              where g.queue = walk.queue and g.lane = of_lane and g.key = walk.key and g.state = 'open';
             if not found then
-                insert into tenure.touch (queue, lane, key, recount)
-                values (walk.queue, of_lane, walk.key, not of_lane);
-                touched := touched + 1;
+                if at.due and not exists (select from tenure.touch t where t.queue = walk.queue and t.lane = of_lane
+                                             and t.key = walk.key and (of_lane or t.recount)) then
+                    insert into tenure.touch (queue, lane, key, recount)
+                    values (walk.queue, of_lane, walk.key, not of_lane);
+                    touched := touched + 1;
+                end if;
             elsif of_tenant is not null
                   and not exists (select from tenure.gate g where g.queue = walk.queue and not g.lane
-                                     and g.key = of_tenant and g.state = 'open') then
+                                     and g.key = of_tenant and g.state = 'open')
+                  and not exists (select from tenure.touch t where t.queue = walk.queue and not t.lane
+                                     and t.key = of_tenant and t.recount) then
                 insert into tenure.touch (queue, lane, key, recount) values (walk.queue, false, of_tenant, true);
                 touched := touched + 1;
             end if;

@@ -16,7 +16,7 @@ end $$;
 -- Carries out one operator action, waiting for whoever has the job, and holding nothing else meanwhile.
 create or replace function tenure.operate_patiently(of_job bigint, action text, said text)
 returns table (status text, refusal text) language plpgsql
-  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '5s'
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '3s'
 as $$
 begin
     perform tenure.durably();
@@ -116,7 +116,7 @@ begin
         perform tenure.touch_ended(array[one.id], array[one.queue], array[one.limit_key], array[one.ordering_key],
                                    array[false]);
     else
-        perform tenure.touch_waiting(array[one.queue], array[one.limit_key], array[one.ordering_key]);
+        perform tenure.touch_waiting(array[one.queue], array[one.limit_key], array[one.ordering_key], array[one.priority]);
     end if;
     perform tenure.forget_unkept(array[of_job], array[one.queue], now);
     status := 'failed';

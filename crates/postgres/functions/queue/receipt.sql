@@ -79,16 +79,12 @@ declare
 begin
     perform tenure.durably();
     jobs := 0;
-    -- At most a thousand queues, from where the last call ended; passed over where another is about it.
+    -- By name, at most a thousand queues: from the first, unless the call before met a thousand that had nothing more.
+    -- Passed over where another is about it.
     select w.* into walk from tenure.walk w where w.over = 'queues' for update skip locked;
-    for q in
-        select k.* from (select k.* from tenure.queue k where k.name > walk.queue order by k.name limit 1000) k
-        union all
-        select k.* from (select k.* from tenure.queue k where k.name <= walk.queue order by k.name limit 1000) k
-    loop
-        exit when jobs >= n_max or visited >= 1000;
+    for q in select k.* from tenure.queue k where k.name > walk.queue order by k.name limit 1000 loop
+        exit when jobs >= n_max;
         visited := visited + 1;
-        walk.queue := q.name;
         old := array(select f.id from tenure.finished f
                       where f.queue = q.name and f.finished_at <= now - q.retention_ms * interval '1 millisecond'
                         and not tenure.stops_lane(f.queue, f.ordering_key, f.id)
@@ -97,7 +93,10 @@ begin
             jobs := jobs + tenure.forget(old, now);
         end if;
     end loop;
-    update tenure.walk w set queue = walk.queue where w.over = walk.over;
+    if jobs < n_max then
+        update tenure.walk w set queue = case when visited = 1000 then q.name else '' end
+         where w.over = walk.over and w.queue <> case when visited = 1000 then q.name else '' end;
+    end if;
     -- By rows gathered first, once: a limited list inside a join may be made anew for every row it is joined with.
     delete from tenure.receipt r
      where r.ctid = any (array(select o.ctid from tenure.receipt o where o.at <= now - interval '1 hour'

@@ -27,9 +27,16 @@ pub(super) async fn finish(store: &PostgresStore, endings: Vec<Ending>) -> Resul
     let mut answers: Vec<Option<Fenced<Ended>>> = vec![None; endings.len()];
     for round in rounds(endings, |ending| ending.job) {
         if let Err(Refused::Busy(_)) = end(store, SQL, &round, &mut answers).await? {
-            // One of them is held, perhaps by a user's transaction that stays open: only that one waits for it.
-            for one in &round {
-                patiently(store, std::slice::from_ref(one), &mut answers).await?;
+            // One of them is held, perhaps by a user's transaction that stays open: only that one waits for it, after the
+            // others have been ended.
+            let mut held = Vec::new();
+            for one in round.iter().map(std::slice::from_ref) {
+                if round.len() == 1 || end(store, SQL, one, &mut answers).await?.is_err() {
+                    held.push(one);
+                }
+            }
+            for one in held {
+                patiently(store, one, &mut answers).await?;
             }
         }
     }

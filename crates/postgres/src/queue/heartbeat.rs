@@ -18,7 +18,7 @@ pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Beat>) -> Result
         let progresses: Vec<Option<&str>> = round.iter().map(|(_, beat)| beat.progress.as_deref()).collect();
         let checkpoints: Vec<Option<&str>> = round.iter().map(|(_, beat)| beat.checkpoint.as_deref()).collect();
         let rows = store
-            .database
+            .urgent
             .write(
                 "select ord, lease_expires_at, cancelling from tenure.heartbeat($1, $2, $3, $4, $5)",
                 &[
@@ -56,7 +56,7 @@ async fn refused(store: &PostgresStore, beat: &Beat) -> Result<tenure_core::Lost
     let job = beat.job.map(|job| job.0);
     let sql = "select tenure.refuse_heartbeat($1, $2, $3) as lost";
     let params = [(&job as _, Type::INT8), (&beat.owner as _, Type::TEXT), (&beat.token.0 as _, Type::INT8)];
-    let row = first(store.database.write(sql, &params).await?)?;
+    let row = first(store.urgent.write(sql, &params).await?)?;
     lost(get(&row, "lost")?)
 }
 
@@ -64,7 +64,7 @@ pub(super) async fn start(store: &PostgresStore, start: Start) -> Result<Fenced<
     let count = start.count as i32;
     let sql = "select tenure.start($1, $2, $3) as lost";
     let params = [(&start.token.0 as _, Type::INT8), (&start.owner as _, Type::TEXT), (&count as _, Type::INT4)];
-    let row = first(store.database.write(sql, &params).await?)?;
+    let row = first(store.urgent.write(sql, &params).await?)?;
     match get::<Option<&str>>(&row, "lost")? {
         None => Ok(Ok(())),
         Some(word) => Ok(Err(lost(word)?)),

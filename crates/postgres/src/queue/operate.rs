@@ -78,35 +78,33 @@ pub(super) async fn operate(
     let mut answers = Vec::with_capacity(operations.len());
     for (operation, row) in operations.iter().zip(&rows) {
         answers.push(match answer(row)? {
-            Some(answer) => answer,
-            None => patiently(store, operation).await?,
+            // Many are not made to wait for one.
+            Err(Refusal::Busy) if operations.len() == 1 => patiently(store, operation).await?,
+            answer => answer,
         });
     }
     store.wake(vec![EVERY_QUEUE]);
     Ok(answers)
 }
 
-/// Carries out one operation on a job that another transaction has: only this one waits for it.
+/// Carries out one operation on a job that another transaction has, and waits for it.
 async fn patiently(store: &PostgresStore, operation: &Operation) -> Result<std::result::Result<Status, Refusal>> {
     let (action, reason) = (word(&operation.action), reason(&operation.action));
     let sql = "select * from tenure.operate_patiently($1, $2, $3)";
     let params = [(&operation.job.0 as _, Type::INT8), (&action as _, Type::TEXT), (&reason as _, Type::TEXT)];
     let row = first(store.database.write(sql, &params).await?)?;
-    answer(&row)?.ok_or_else(|| StoreError::unavailable("the job is held by another transaction"))
+    answer(&row)
 }
 
-/// What became of an operation; `None` where another transaction has the job.
-fn answer(row: &tokio_postgres::Row) -> Result<Option<std::result::Result<Status, Refusal>>> {
+/// What became of an operation.
+fn answer(row: &tokio_postgres::Row) -> Result<std::result::Result<Status, Refusal>> {
     if let Some(word) = get::<Option<&str>>(row, "refusal")? {
-        if word == "busy" {
-            return Ok(None);
-        }
         let refusal = Refusal::parse(word).ok_or_else(|| StoreError::broken(format!("refusal `{word}`")))?;
-        return Ok(Some(Err(refusal)));
+        return Ok(Err(refusal));
     }
     let word: &str = get(row, "status")?;
     let status = Status::parse(word).ok_or_else(|| StoreError::broken(format!("status `{word}`")))?;
-    Ok(Some(Ok(status)))
+    Ok(Ok(status))
 }
 
 fn word(action: &Action) -> &'static str {

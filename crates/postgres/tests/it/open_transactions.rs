@@ -619,3 +619,63 @@ async fn l10_a_completion_by_sql_that_is_held_open_lets_a_sweep_and_other_queues
     open.commit().await;
     assert_eq!(open.next("q").await.ordering_key.as_deref(), Some("lane"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l10_endings_of_one_call_are_carried_out_beside_one_that_a_user_holds() {
+    let open = Open::new().await;
+    let ids = open.enqueue(jobs(5, |job| job)).await;
+    let held = open.claim(Claim::new("q", "w").max(5).lease_ms(LEASE_MS)).await;
+    open.begin().await;
+    open.user_calls("held", &held[2]).await;
+    let (store, endings) = (open.store.clone(), held.iter().map(|job| ending(job, Act::Complete { result: None })));
+    let endings: Vec<Ending> = endings.collect();
+    let again = endings.clone();
+    let finishing = tokio::spawn(async move { store.finish(endings).await });
+    for id in [ids[0], ids[1], ids[3], ids[4]] {
+        meanwhile("another ending", async { while open.status(id).await != Status::Completed {} }).await;
+    }
+    assert_eq!(open.status(ids[2]).await, Status::Running);
+    open.rollback().await;
+    // The first call may have given up by then; sent again, everything is answered.
+    if finishing.await.unwrap().is_err() {
+        assert!(open.store.finish(again).await.unwrap().iter().all(Result::is_ok));
+    }
+    assert_eq!(open.status(ids[2]).await, Status::Completed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l10_a_bulk_cancel_passes_over_a_job_that_a_user_ended() {
+    let open = Open::new().await;
+    let ids = open.enqueue(jobs(4, |job| job)).await;
+    let one = open.next("q").await;
+    open.begin().await;
+    open.user_calls("complete", &one).await;
+    let operations = ids.iter().map(|id| Operation { job: *id, action: cancel(false) }).collect();
+    let answers = meanwhile("a bulk cancel", open.store.operate(operations)).await.unwrap();
+    assert_eq!(answers[0], Err(tenure_core::queue::Refusal::Busy));
+    assert!(answers[1..].iter().all(|answer| *answer == Ok(Status::Failed)));
+    open.commit().await;
+    assert_eq!(open.status(ids[0]).await, Status::Completed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn q8_thousands_of_new_keys_cost_a_claim_its_share_and_are_met_in_their_order() {
+    let open = Open::new().await;
+    let later = START.plus_ms(3_600_000);
+    open.enqueue((0..3_000).map(|n| job().ordering_key(format!("later-{n}")).run_at(later)).collect()).await;
+    open.enqueue((0..3_000).map(|n| job().ordering_key(format!("now-{n}"))).collect()).await;
+    let urgent = open.enqueue(vec![job().ordering_key("urgent").priority(9)]).await[0];
+    assert_eq!(open.claim(Claim::new("q", "w").lease_ms(3_600_000)).await[0].id, urgent);
+    let touches = "select count(*) from tenure.touch";
+    let before: i64 = open.user.query_one(touches, &[]).await.unwrap().get(0);
+    assert!((1_000..3_000).contains(&before), "one claim settles a bounded part, of what is due alone: {before}");
+    for walk in 1..=6 {
+        open.pass(walk * 10_000).await;
+        open.store.recover(10).await.unwrap();
+    }
+    let after: i64 = open.user.query_one(touches, &[]).await.unwrap().get(0);
+    assert!(after <= before, "the walk touches what is due, once: {before} became {after}");
+    let taken = open.claim(Claim::new("q", "w").max(1_000)).await;
+    let lanes: Vec<_> = taken.iter().map(|job| job.ordering_key.clone().unwrap()).collect();
+    assert_eq!(lanes, (0..lanes.len()).map(|n| format!("now-{n}")).collect::<Vec<_>>());
+}

@@ -31,7 +31,8 @@ pub(super) fn outcome(
     match (ended, stopped) {
         // Done is done, whoever asked it to stop meanwhile.
         (Ended::Exited(0), _) => Ok(result(cx, out)),
-        (Ended::Overdue, _) => Outcome::release(),
+        // An attempt whose lease could not be kept counts (L6).
+        (Ended::Overdue, _) => Outcome::retry(error(&how(ended), err)),
         (ended, Some(Cancelled::Operator)) => Outcome::cancel(error(&how(ended), err)),
         (ended, Some(Cancelled::TimedOut)) => Outcome::retry(error(&how(ended), err)),
         // Not its fault: somebody else goes on.
