@@ -29,9 +29,11 @@ create table tenure.epoch (
     base bigint not null,
     system_identifier bigint not null,
     timeline text not null,
-    -- A dump put back into the same server keeps both of the above, but not the identity of the tables.
+    -- A dump put back into the same server keeps both of the above, but not the identity of the tables; a copy of the whole
+    -- database keeps that too, but not its own.
     relation oid not null,
-    -- Since when the three were known to be right: compared on each claim, for it costs nothing to ask.
+    database oid not null,
+    -- Since when the four were known to be right: compared on each claim, for it costs nothing to ask.
     server_started_at timestamptz not null
 );
 

@@ -33,16 +33,19 @@ declare
     here_system bigint := (select system_identifier from pg_control_system());
     here_timeline text := left(pg_walfile_name(pg_current_wal_lsn()), 8);
     here_relation oid := 'tenure.lease'::regclass::oid;
+    here_database oid := (select d.oid from pg_database d where d.datname = current_database());
 begin
-    insert into tenure.epoch values (true, 0, 0, here_system, here_timeline, here_relation, pg_postmaster_start_time())
+    insert into tenure.epoch
+    values (true, 0, 0, here_system, here_timeline, here_relation, here_database, pg_postmaster_start_time())
         on conflict do nothing;
     select * into known from tenure.epoch for update;
-    if (known.system_identifier, known.timeline, known.relation) is distinct from
-       (here_system, here_timeline, here_relation) then
+    if (known.system_identifier, known.timeline, known.relation, known.database) is distinct from
+       (here_system, here_timeline, here_relation, here_database) then
         known.epoch := (select r.epoch from tenure.new_epoch() r);
     end if;
     update tenure.epoch
        set system_identifier = here_system, timeline = here_timeline, relation = here_relation,
+           database = here_database,
            server_started_at = pg_postmaster_start_time();
     return known.epoch;
 end $$;
@@ -56,7 +59,8 @@ begin
     select e.base into base from tenure.epoch e
      where e.timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8)
        and e.server_started_at = pg_postmaster_start_time()
-       and e.relation = 'tenure.lease'::regclass::oid;
+       and e.relation = 'tenure.lease'::regclass::oid
+       and e.database = (select d.oid from pg_database d where d.datname = current_database());
     if not found then
         raise exception 'tenure: the server was restarted or replaced' using errcode = 'TE001';
     end if;

@@ -154,6 +154,8 @@ async fn l2_a_server_that_is_not_the_one_that_drew_the_tokens_raises_the_epoch()
         "system_identifier = 1, server_started_at = 'epoch'",
         // A dump put back into the same database.
         "relation = 1",
+        // A copy of the whole database.
+        "database = 1",
     ] {
         hand.batch_execute(&format!("update tenure.epoch set {sign}")).await.unwrap();
         let (next, raised) = (token(&store).await, store.epoch().await.unwrap());
