@@ -8,7 +8,7 @@
 create or replace function tenure.heartbeat(
     jobs bigint[], owners text[], tokens bigint[], progresses text[], checkpoints text[]
 ) returns table (ord bigint, lease_expires_at timestamptz, cancelling bigint[]) language plpgsql
-  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '2s'
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '8s'
 as $$
 #variable_conflict use_column
 declare

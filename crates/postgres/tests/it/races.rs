@@ -1,6 +1,6 @@
 //! Two connections at once: what one holds locked, the other must judge by what is true when it gets the lock.
 
-use crate::support::{Postgres, connect};
+use crate::support::{Postgres, blocked, connect};
 use std::sync::Arc;
 use tenure_core::queue::{Act, Beat, Claim, ClaimedJob, Ending, JobId, NewJob, Retry, Status};
 use tenure_core::{LostReason, Time};
@@ -24,13 +24,6 @@ async fn held() -> (Postgres, Arc<dyn Store>, Client, ClaimedJob) {
 fn complete(job: &ClaimedJob) -> Vec<Ending> {
     let act = Act::Complete { result: None };
     vec![Ending { job: job.id, owner: "w".into(), token: job.token, act }]
-}
-
-/// Returns once a session of the store waits for a lock.
-async fn blocked(rival: &Client) {
-    let waiting = "select 1 from pg_stat_activity
-                    where datname = current_database() and application_name = 'tenure' and wait_event_type = 'Lock'";
-    while rival.query(waiting, &[]).await.unwrap().is_empty() {}
 }
 
 #[tokio::test(flavor = "multi_thread")]

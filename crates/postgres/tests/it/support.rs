@@ -95,3 +95,16 @@ pub(crate) async fn connect(url: &str) -> Client {
     tokio::spawn(connection);
     client
 }
+
+/// Returns once a session of the store waits for a lock. Asked inside a transaction, the server would go on telling what it
+/// told at first.
+pub(crate) async fn blocked(rival: &Client) {
+    let waiting = "select 1 from pg_stat_activity
+                    where datname = current_database() and application_name = 'tenure' and wait_event_type = 'Lock'";
+    let look = async {
+        while rival.query(waiting, &[]).await.expect("the server is there").is_empty() {
+            rival.query("select pg_stat_clear_snapshot()", &[]).await.expect("the server is there");
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), look).await.expect("somebody waits for a lock");
+}

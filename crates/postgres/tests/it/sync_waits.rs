@@ -1,7 +1,7 @@
 //! A caller's own open transaction, and who waits for it: its chunk, and what must exclude it by meaning; nobody else
 //! (L10). Each test opens such a transaction and asks everybody else for an answer.
 
-use crate::support::{Postgres, connect};
+use crate::support::{Postgres, blocked, connect};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
@@ -79,14 +79,6 @@ async fn complete_in(tx: &Transaction<'_>, chunk: &ClaimedChunk, owner: &str) {
 async fn at_once<T>(who: &str, call: impl Future<Output = tenure_store::Result<T>>) -> T {
     let answer = tokio::time::timeout(Duration::from_secs(20), call).await;
     answer.unwrap_or_else(|_| panic!("{who} waits")).unwrap()
-}
-
-/// Returns once a session of the store waits for a lock.
-async fn blocked(rival: &Client) {
-    let waiting = "select 1 from pg_stat_activity
-                    where datname = current_database() and application_name = 'tenure' and wait_event_type = 'Lock'";
-    let look = async { while rival.query(waiting, &[]).await.unwrap().is_empty() {} };
-    tokio::time::timeout(Duration::from_secs(20), look).await.expect("somebody waits for a lock");
 }
 
 /// Two syncs, of which `m` has seen one crash; both leases run out at `START` + 3 × `LEASE_MS`.

@@ -1,6 +1,6 @@
 //! Tokens never repeat (L2): not after one backup was restored twice, not after two promotions, and they never go down.
 
-use crate::support::{Postgres, connect, database};
+use crate::support::{Postgres, blocked, connect, database};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -127,18 +127,6 @@ async fn copy(admin: &Client, from: &str, to: &str) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     panic!("{from} stays in use");
-}
-
-/// Returns once a session of the store waits for a lock.
-async fn blocked(rival: &Client) {
-    let waiting = "select 1 from pg_stat_activity
-                    where datname = current_database() and application_name = 'tenure' and wait_event_type = 'Lock'";
-    for _ in 0..10_000 {
-        if !rival.query(waiting, &[]).await.unwrap().is_empty() {
-            return;
-        }
-    }
-    panic!("nobody came to wait");
 }
 
 #[tokio::test(flavor = "multi_thread")]
