@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every test of the workspace, on one private PostgreSQL.
 //!
-//! Prints what cargo prints and, as the last line, the sum of all the runners' closing lines. Fails if a test failed, a runner
-//! did not end well, or no test ran. The server ends with this process, by whatever end: see `tenure-testing`.
+//! Prints what cargo prints; then again what each failing test said, so that the end of a long log tells why; and as the last
+//! line the sum of all the runners' closing lines. Fails if a test failed, a runner did not end well, or no test ran. The server ends with this process, by whatever end: see `tenure-testing`.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::ops::AddAssign;
@@ -26,13 +26,14 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 
     let not_run = |source| Failure::Run { command: "cargo test".to_owned(), source };
     let mut child = command.spawn().map_err(not_run)?;
-    let mut tally = Tally::default();
+    let (mut tally, mut said) = (Tally::default(), Said::default());
     if let Some(output) = child.stdout.take() {
-        tally = relay(BufReader::new(output), io::stdout()).map_err(not_run)?;
+        (tally, said) = relay(BufReader::new(output), io::stdout()).map_err(not_run)?;
     }
     let status = child.wait().map_err(not_run)?;
     drop(server);
 
+    print!("{}", said.text);
     let none = if tally.passed + tally.failed == 0 { " (no test ran)" } else { "" };
     let seconds = began.elapsed().as_secs_f64();
     println!("\n{} passed, {} failed{}{none} in {seconds:.1} s", tally.passed, tally.failed, tally.remark());
@@ -121,18 +122,50 @@ impl AddAssign for Tally {
     }
 }
 
-/// Passes the runners' output on, line by line, and counts. Bytes, not text: a failing test may print anything.
-fn relay(mut from: impl BufRead, mut to: impl Write) -> io::Result<Tally> {
-    let mut tally = Tally::default();
+/// The beginning of what each failing test said, as its runner repeats it under `---- name stdout ----`.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Said {
+    text: String,
+    /// Lines of the test being repeated that may still be kept; `None` between tests.
+    left: Option<usize>,
+}
+
+impl Said {
+    /// Lines kept of each test, and characters of each line: a walk that failed prints thousands.
+    const LINES_MAX: usize = 40;
+    const WIDTH_MAX: usize = 400;
+
+    fn hear(&mut self, line: &str) {
+        let line = line.trim_end();
+        if line.starts_with("---- ") && line.ends_with(" ----") {
+            self.left = Some(Self::LINES_MAX);
+            self.text.push('\n');
+        } else if line == "failures:" || line.starts_with("test result: ") {
+            self.left = None;
+        }
+        if let Some(left) = self.left.filter(|left| *left > 0) {
+            self.left = Some(left - 1);
+            self.text.extend(line.chars().take(Self::WIDTH_MAX));
+            self.text.push('\n');
+        }
+    }
+}
+
+/// Passes the runners' output on, line by line, counts, and keeps what failing tests said. Bytes, not text: a failing test
+/// may print anything.
+fn relay(mut from: impl BufRead, mut to: impl Write) -> io::Result<(Tally, Said)> {
+    let (mut tally, mut said) = (Tally::default(), Said::default());
     let mut line = Vec::new();
     while from.read_until(b'\n', &mut line)? > 0 {
         to.write_all(&line)?;
-        if let Some(counts) = Tally::of_line(&String::from_utf8_lossy(&line)) {
+        let text = String::from_utf8_lossy(&line);
+        said.hear(&text);
+        if let Some(counts) = Tally::of_line(&text) {
             tally += counts;
         }
         line.clear();
     }
-    Ok(tally)
+    Ok((tally, said))
 }
 
 #[cfg(test)]
@@ -149,7 +182,22 @@ mod tests {
             test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
             \u{fffd} test result: said a test\n\
             test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 5 filtered out; finished in 1.20s\n";
-        assert_eq!(relay(output.as_bytes(), io::sink()).unwrap(), Tally { passed: 5, failed: 1, ignored: 1 });
+        let (tally, said) = relay(output.as_bytes(), io::sink()).unwrap();
+        assert_eq!(tally, Tally { passed: 5, failed: 1, ignored: 1 });
+        assert_eq!(said, Said::default());
+    }
+
+    #[test]
+    fn what_failing_tests_said_is_kept_and_cut() {
+        let long = "x\n".repeat(100);
+        let output = format!(
+            "test a ... FAILED\nfailures:\n\n---- a stdout ----\nwhy\n\n---- b stdout ----\n{long}\nfailures:\n    a\n    b\n\n\
+             test result: FAILED. 0 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
+             test c ... ok\n"
+        );
+        let (tally, said) = relay(output.as_bytes(), io::sink()).unwrap();
+        assert_eq!(tally.failed, 2);
+        assert_eq!(said.text, format!("\n---- a stdout ----\nwhy\n\n\n---- b stdout ----\n{}", "x\n".repeat(39)));
     }
 
     #[test]

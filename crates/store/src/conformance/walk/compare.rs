@@ -58,6 +58,12 @@ impl<H: Harness> Runner<H> {
             }
         }
         let ids = |jobs: &[Job]| jobs.iter().map(|job| job.id).collect::<Vec<_>>();
+        // Whole, before the bare ids: what one side alone lists.
+        for id in ids(&items).iter().filter(|id| !ids(&ours.items).contains(id)) {
+            if let Some(index) = self.tables.core_index(*id) {
+                self.compare_job(store, index).await?;
+            }
+        }
         same(&format!("list {filter:?}"), &(ids(&items), theirs.more), &(ids(&ours.items), ours.more))?;
         Ok(items)
     }
