@@ -202,7 +202,13 @@ impl UnderWay<'_> {
     async fn ask(&self, sql: &str, params: &[Param<'_>], wrapped: bool) -> Asked {
         let connection = self.connection.as_ref().expect("it is there until the end");
         if !wrapped {
-            return connection.query_typed(sql, params).await;
+            let answer = connection.query_typed(sql, params).await;
+            if answer.is_err() {
+                // The server tells of a failure before it has undone the transaction: nothing that the caller does next
+                // should meet its locks. This is answered when they are gone.
+                let _ = connection.batch_execute("").await;
+            }
+            return answer;
         }
         // Sent one behind the other in one go, so that whoever leaves early leaves no transaction open. If the statement
         // fails, the commit rolls back.

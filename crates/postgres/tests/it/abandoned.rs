@@ -122,3 +122,22 @@ async fn l10_an_ending_dropped_inside_its_transaction_holds_nothing_and_is_done_
     let ended = store.finish(vec![ending()]).await.unwrap()[0].unwrap();
     assert_eq!((ended.status, ended.already), (Status::Completed, done));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l10_a_refusal_is_answered_when_its_locks_are_gone() {
+    let database = database().await;
+    let store = PostgresStore::open(&format!("{}?listen_url=none", database.url())).await.unwrap();
+    let hand = connect(database.url()).await;
+    let keyed = |payload: &str| {
+        let mut job = NewJob::new("q", "k", payload);
+        job.key = Some("once".into());
+        vec![job]
+    };
+    store.enqueue(keyed("1")).await.unwrap().unwrap();
+    for n in 0..500 {
+        // Refused inside its transaction, in which it has locked the key.
+        assert!(store.enqueue(keyed("2")).await.unwrap().is_err());
+        let free = count(&hand, "select count(*) from (select from tenure.dedup for update skip locked) d").await;
+        assert_eq!(free, 1, "refusal {n} was answered before its transaction was over");
+    }
+}
