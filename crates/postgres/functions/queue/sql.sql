@@ -139,15 +139,15 @@ begin
 end $$;
 
 -- Raises unless the lease is held at this moment, and keeps others from taking the work until the caller's transaction
--- ends, even if the lease runs out meanwhile. One line makes a transaction fenced. Never blocks a heartbeat: both rows
--- are only key-shared, the job before its lease, as everywhere.
+-- ends, even if the lease runs out meanwhile. One line makes a transaction fenced. Never blocks a heartbeat: only the job
+-- is key-shared. Not its lease, which an ending removes while it holds the job: that would wait for this transaction, and
+-- this transaction, which ends the job next, for that.
 create or replace function tenure.held(job bigint, owner text, token bigint) returns void language plpgsql as $$
 declare
     mine boolean;
 begin
     perform tenure.durably();
     perform from tenure.job j where j.id = held.job for key share;
-    perform from tenure.lease l where l.token = held.token for key share;
     mine := exists (select from tenure.lease l join tenure.job j on j.id = held.job and j.token = l.token and j.running
                      where l.token = held.token and l.owner = held.owner and l.expires_at > tenure.clock());
     if not mine then

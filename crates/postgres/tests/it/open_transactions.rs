@@ -679,3 +679,20 @@ async fn q8_thousands_of_new_keys_cost_a_claim_its_share_and_are_met_in_their_or
     let lanes: Vec<_> = taken.iter().map(|job| job.ordering_key.clone().unwrap()).collect();
     assert_eq!(lanes, (0..lanes.len()).map(|n| format!("now-{n}")).collect::<Vec<_>>());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l10_a_job_given_back_beside_held_waits_for_nobody_and_goes_to_nobody() {
+    let open = Open::new().await;
+    open.enqueue(vec![NewJob::new("q", "k", "1")]).await;
+    let held = open.next("q").await;
+    open.begin().await;
+    open.user_calls("held", &held).await;
+    // Were this to wait for the user, the user's next line would wait for this.
+    let given_back = meanwhile("a release", open.finishing(&held, Act::Release)).await.unwrap();
+    assert_eq!(given_back, Ok(Status::Queued));
+    assert_eq!(open.claim(Claim::new("q", "v")).await, [], "nobody has it while the fence stands");
+    let late = open.user.query("select tenure.complete($1, 'w', $2)", &[&held.id.0, &held.token.0]).await.unwrap_err();
+    assert_eq!(late.as_db_error().unwrap().detail(), Some("finished"), "{late:?}");
+    open.rollback().await;
+    assert_eq!(open.claim(Claim::new("q", "v")).await.len(), 1);
+}
