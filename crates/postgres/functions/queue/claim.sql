@@ -237,6 +237,7 @@ end $$;
 -- Takes, of candidates that gates would let pass, those that they still do: locks the gates and looks again in statements
 -- after the locks (Q8; Q9: a job with a smaller id may have been committed in between), then the jobs. Never waits.
 -- Reply  what it took, and counted; a gate that another transaction holds.
+-- A hundred at a time: each row is compared with all that are named.
 -- The caller settles the gates of what it took once these run.
 create or replace function tenure.pass_gates(
     the tenure.queue, wanted tenure.candidate[], now timestamptz,
@@ -247,64 +248,71 @@ declare
     lanes text[];
     tenants text[];
     gates record;
+    part tenure.candidate[];
     period bigint := tenure.micros(now) / 1000 / the.key_rate_period_ms;
 begin
-    select array_agg(distinct w.lane) filter (where w.lane is not null),
-           array_agg(distinct w.tenant) filter (where w.tenant is not null)
-      into lanes, tenants from unnest(wanted) w;
-    if lanes is not null then
-        select * into gates from tenure.hold_gates(the.name, true, lanes, false);
-        busy_lane := true;
-        busy_key := nullif(gates.busy, '');
-        lanes := array(select g.key from tenure.gate g
-                        where g.queue = the.name and g.lane and g.key = any (gates.held)
-                          and g.state = 'open' and g.turn is null and g.blocked_by is null
-                          and tenure.head_of(the.name, g.key) = g.head);
-        -- One that has another head now is settled, not taken from.
-        gates.held := array(select h.key from unnest(gates.held) as h(key) where h.key <> all (lanes));
-        if gates.held <> '{}' then
-            perform tenure.settle_lanes(the.name, gates.held);
+    passed := '{}';
+    for nth in 1 .. cardinality(wanted) by 100 loop
+        part := wanted[nth : nth + 99];
+        select array_agg(distinct w.lane) filter (where w.lane is not null),
+               array_agg(distinct w.tenant) filter (where w.tenant is not null)
+          into lanes, tenants from unnest(part) w;
+        if lanes is not null then
+            select * into gates from tenure.hold_gates(the.name, true, lanes, false);
+            if gates.busy <> '' then
+                busy_lane := true;
+                busy_key := gates.busy;
+            end if;
+            lanes := array(select g.key from tenure.gate g
+                            where g.queue = the.name and g.lane and g.key = any (gates.held)
+                              and g.state = 'open' and g.turn is null and g.blocked_by is null
+                              and tenure.head_of(the.name, g.key) = g.head);
+            -- One that has another head now is settled, not taken from.
+            gates.held := array(select h.key from unnest(gates.held) as h(key) where h.key <> all (lanes));
+            if gates.held <> '{}' then
+                perform tenure.settle_lanes(the.name, gates.held);
+            end if;
         end if;
-    end if;
-    if tenants is not null then
-        select * into gates from tenure.hold_gates(the.name, false, tenants, false);
-        if gates.busy <> '' then
-            busy_lane := false;
-            busy_key := gates.busy;
+        if tenants is not null then
+            select * into gates from tenure.hold_gates(the.name, false, tenants, false);
+            if gates.busy <> '' then
+                busy_lane := false;
+                busy_key := gates.busy;
+            end if;
+            tenants := gates.held;
         end if;
-        tenants := gates.held;
-    end if;
-    passed := array(
-        select row(w.queue, w.priority, w.created_at, w.id, w.tenant, w.lane)::tenure.candidate
-          from (select c.*, row_number() over (partition by c.tenant order by c.priority desc, c.created_at, c.id) as nth
-                  from unnest(wanted) c
-                 where (c.lane is null
-                        or c.lane = any (lanes)
-                           and exists (select from tenure.gate g where g.queue = the.name and g.lane and g.key = c.lane
-                                          and g.head = c.id))
-                   and (c.tenant is null or c.tenant = any (tenants))) w
-         where w.tenant is null
-            or w.nth <= (select tenure.slots_of(g, the, now) from tenure.gate g
-                          where g.queue = the.name and not g.lane and g.key = w.tenant));
-    wanted := passed;
-    passed := array(
-        select row(w.*)::tenure.candidate from unnest(wanted) w
-         where w.id = any (array(select j.id from tenure.job j
-                                  where j.id = any (array(select w.id from unnest(wanted) w))
-                                    and j.place = 3 and not j.running
-                                  order by j.id for update skip locked)));
-    update tenure.gate g set turn = p.id
-      from unnest(passed) p
-     where g.queue = the.name and g.lane and g.key = any (lanes) and g.key = p.lane;
-    update tenure.gate g
-       set running = g.running + p.n,
-           -- Without a rate nothing is counted; what was spent of one stays, should it be set again in the same period.
-           rate_period = case when the.key_rate_max is null then g.rate_period else period end,
-           rate_spent = case when the.key_rate_max is null then g.rate_spent
-                             else case when g.rate_period = period then g.rate_spent else 0 end + p.n end,
-           rate_at = case when the.key_rate_max is null then g.rate_at else now end
-      from (select p.tenant, count(*)::integer as n from unnest(passed) p where p.tenant is not null group by p.tenant) p
-     where g.queue = the.name and not g.lane and g.key = any (tenants) and g.key = p.tenant;
+        part := array(
+            select row(w.queue, w.priority, w.created_at, w.id, w.tenant, w.lane)::tenure.candidate
+              from (select c.*, row_number() over (partition by c.tenant order by c.priority desc, c.created_at, c.id) as nth
+                      from unnest(part) c
+                     where (c.lane is null
+                            or c.lane = any (lanes)
+                               and exists (select from tenure.gate g where g.queue = the.name and g.lane and g.key = c.lane
+                                              and g.head = c.id))
+                       and (c.tenant is null or c.tenant = any (tenants))) w
+             where w.tenant is null
+                or w.nth <= (select tenure.slots_of(g, the, now) from tenure.gate g
+                              where g.queue = the.name and not g.lane and g.key = w.tenant));
+        part := array(
+            select row(w.*)::tenure.candidate from unnest(part) w
+             where w.id = any (array(select j.id from tenure.job j
+                                      where j.id = any (array(select w.id from unnest(part) w))
+                                        and j.place = 3 and not j.running
+                                      order by j.id for update skip locked)));
+        update tenure.gate g set turn = p.id
+          from unnest(part) p
+         where g.queue = the.name and g.lane and g.key = any (lanes) and g.key = p.lane;
+        update tenure.gate g
+           set running = g.running + p.n,
+               -- Without a rate nothing is counted; what was spent of one stays, should it be set again in the same period.
+               rate_period = case when the.key_rate_max is null then g.rate_period else period end,
+               rate_spent = case when the.key_rate_max is null then g.rate_spent
+                                 else case when g.rate_period = period then g.rate_spent else 0 end + p.n end,
+               rate_at = case when the.key_rate_max is null then g.rate_at else now end
+          from (select p.tenant, count(*)::integer as n from unnest(part) p where p.tenant is not null group by p.tenant) p
+         where g.queue = the.name and not g.lane and g.key = any (tenants) and g.key = p.tenant;
+        passed := passed || part;
+    end loop;
 end $$;
 
 -- Settles the gates, which the caller holds, of those of these jobs that are in this queue: they were claimed.

@@ -134,60 +134,67 @@ end $$;
 -- Says where lanes stand, which the caller holds. One that nothing waits in, runs in or stopped is forgotten.
 -- Tenants whose lanes moved are touched.
 -- Indexes  touch_gate, gate_pkey, job_lane, job_pkey. The gates are named wherever they are written: a plan made while there
---          were few of them must not read all once there are many.
+--          were few of them must not read all once there are many. A hundred at a time: each row is compared with all that
+--          are named.
 create or replace function tenure.settle_lanes(of_queue text, keys text[]) returns void language plpgsql
 as $$
+declare
+    part text[];
 begin
-    with come as (
-        delete from tenure.touch t where t.queue = of_queue and t.lane and t.key = any (keys)
-        returning t.key, t.failed, t.policy, t.retried
-    ), changed as (
-        -- A job that an operator put back no longer stops its lane; it cannot have failed again before this.
-        select c.key,
-               max(c.failed) filter (where q.name is not null
-                                       and not exists (select from come r where r.retried = c.failed)) as failed,
-               array_agg(c.retried) filter (where c.retried is not null) as retried
-          from come c left join tenure.queue q on q.name = of_queue and q.lane_on_failure = 'block'
-                                              and q.lane_policy = c.policy
-         group by c.key
-    )
-    update tenure.gate g set blocked_by = coalesce(c.failed, case when g.blocked_by = any (c.retried) then null
-                                                                  else g.blocked_by end)
-      from changed c
-     where g.queue = of_queue and g.lane and g.key = any (keys) and g.key = c.key and (c.failed is not null or c.retried is not null);
-    with was as materialized (
-        select g.key, g.tenant, g.state, g.head as old_head,
-               -- Whose turn it was no longer runs: that is true whoever told of it.
-               (select j.id from tenure.job j where j.id = g.turn and j.running) as turn, g.blocked_by,
-               tenure.head_of(of_queue, g.key) as head
-          from tenure.gate g where g.queue = of_queue and g.lane and g.key = any (keys)
-    ), settled as materialized (
-        select w.*, j.priority, j.created_at, j.limit_key,
-               coalesce(j.place = 3 and not j.running and w.turn is null and w.blocked_by is null, false) as open
-          from was w left join tenure.job j on j.id = w.head
-    ), forgotten as (
-        delete from tenure.gate g using settled s
-         where g.queue = of_queue and g.lane and g.key = any (keys) and g.key = s.key
-           and s.head is null and s.turn is null and s.blocked_by is null
-    ), written as (
-        update tenure.gate g
-           set turn = s.turn, blocked_by = s.blocked_by, state = case when s.open then 'open' else 'idle' end,
-               tenant = case when s.open then s.limit_key end, priority = case when s.open then s.priority end,
-               created_at = case when s.open then s.created_at end, head = case when s.open then s.head end
-          from settled s
-         where g.queue = of_queue and g.lane and g.key = any (keys) and g.key = s.key
-           and not (s.head is null and s.turn is null and s.blocked_by is null)
-           and (g.turn, g.blocked_by, g.state = 'open', g.tenant, g.priority, g.created_at, g.head)
-               is distinct from (s.turn, s.blocked_by, s.open, case when s.open then s.limit_key end,
-                                 case when s.open then s.priority end, case when s.open then s.created_at end,
-                                 case when s.open then s.head end)
-    )
-    insert into tenure.touch (queue, lane, key)
-    select distinct of_queue, false, t.key
-      from settled s, lateral (values (s.tenant), (case when s.open then s.limit_key end)) as t(key)
-     where t.key is not null
-       and (s.state = 'open', s.tenant, s.old_head)
-           is distinct from (s.open, case when s.open then s.limit_key end, case when s.open then s.head end);
+    for nth in 1 .. cardinality(keys) by 100 loop
+        part := keys[nth : nth + 99];
+        with come as (
+            delete from tenure.touch t where t.queue = of_queue and t.lane and t.key = any (part)
+            returning t.key, t.failed, t.policy, t.retried
+        ), changed as (
+            -- A job that an operator put back no longer stops its lane; it cannot have failed again before this.
+            select c.key,
+                   max(c.failed) filter (where q.name is not null
+                                           and not exists (select from come r where r.retried = c.failed)) as failed,
+                   array_agg(c.retried) filter (where c.retried is not null) as retried
+              from come c left join tenure.queue q on q.name = of_queue and q.lane_on_failure = 'block'
+                                                  and q.lane_policy = c.policy
+             group by c.key
+        )
+        update tenure.gate g set blocked_by = coalesce(c.failed, case when g.blocked_by = any (c.retried) then null
+                                                                      else g.blocked_by end)
+          from changed c
+         where g.queue = of_queue and g.lane and g.key = any (part) and g.key = c.key
+           and (c.failed is not null or c.retried is not null);
+        with was as materialized (
+            select g.key, g.tenant, g.state, g.head as old_head,
+                   -- Whose turn it was no longer runs: that is true whoever told of it.
+                   (select j.id from tenure.job j where j.id = g.turn and j.running) as turn, g.blocked_by,
+                   tenure.head_of(of_queue, g.key) as head
+              from tenure.gate g where g.queue = of_queue and g.lane and g.key = any (part)
+        ), settled as materialized (
+            select w.*, j.priority, j.created_at, j.limit_key,
+                   coalesce(j.place = 3 and not j.running and w.turn is null and w.blocked_by is null, false) as open
+              from was w left join tenure.job j on j.id = w.head
+        ), forgotten as (
+            delete from tenure.gate g using settled s
+             where g.queue = of_queue and g.lane and g.key = any (part) and g.key = s.key
+               and s.head is null and s.turn is null and s.blocked_by is null
+        ), written as (
+            update tenure.gate g
+               set turn = s.turn, blocked_by = s.blocked_by, state = case when s.open then 'open' else 'idle' end,
+                   tenant = case when s.open then s.limit_key end, priority = case when s.open then s.priority end,
+                   created_at = case when s.open then s.created_at end, head = case when s.open then s.head end
+              from settled s
+             where g.queue = of_queue and g.lane and g.key = any (part) and g.key = s.key
+               and not (s.head is null and s.turn is null and s.blocked_by is null)
+               and (g.turn, g.blocked_by, g.state = 'open', g.tenant, g.priority, g.created_at, g.head)
+                   is distinct from (s.turn, s.blocked_by, s.open, case when s.open then s.limit_key end,
+                                     case when s.open then s.priority end, case when s.open then s.created_at end,
+                                     case when s.open then s.head end)
+        )
+        insert into tenure.touch (queue, lane, key)
+        select distinct of_queue, false, t.key
+          from settled s, lateral (values (s.tenant), (case when s.open then s.limit_key end)) as t(key)
+         where t.key is not null
+           and (s.state = 'open', s.tenant, s.old_head)
+               is distinct from (s.open, case when s.open then s.limit_key end, case when s.open then s.head end);
+    end loop;
 end $$;
 
 -- What runs of a tenant, counted from the leases.
@@ -202,44 +209,49 @@ $$;
 -- Indexes  touch_gate, gate_pkey; those of `due_of_tenant`.
 create or replace function tenure.settle_tenants(of_queue text, keys text[], now timestamptz) returns void language plpgsql
 as $$
+declare
+    part text[];
 begin
-    with come as (
-        delete from tenure.touch t where t.queue = of_queue and not t.lane and t.key = any (keys)
-        returning t.key, t.freed, t.recount
-    ), freed as (
-        select c.key, sum(c.freed)::integer as n, bool_or(c.recount) as recount from come c group by c.key
-    )
-    update tenure.gate g
-       set running = case when f.recount then tenure.count_tenant(of_queue, g.key) else greatest(0, g.running - f.n) end
-      from freed f
-     where g.queue = of_queue and not g.lane and g.key = any (keys) and g.key = f.key and (f.n > 0 or f.recount);
-    with settled as materialized (
-        select g.key, h.*,
-               case when h.id is null then 'idle'
-                    when g.running >= q.max_running_per_key then 'full'
-                    when g.rate_spent >= q.key_rate_max
-                         and g.rate_period = tenure.micros(now) / 1000 / q.key_rate_period_ms then 'spent'
-                    else 'open' end as state,
-               q.key_rate_period_ms,
-               h.id is null and g.running = 0
-                   and (g.rate_at is null or g.rate_at <= now - interval '1 day') as forgotten
-          from tenure.gate g
-          left join tenure.queue q on q.name = of_queue
-          left join lateral tenure.due_of_tenant(of_queue, g.key, null, 1) h on true
-         where g.queue = of_queue and not g.lane and g.key = any (keys)
-    ), forgotten as (
-        delete from tenure.gate g using settled s
-         where g.queue = of_queue and not g.lane and g.key = any (keys) and g.key = s.key and s.forgotten
-    )
-    update tenure.gate g
-       set state = s.state,
-           priority = case when s.state = 'open' then s.priority end,
-           created_at = case when s.state = 'open' then s.created_at end,
-           head = case when s.state = 'open' then s.id end,
-           look_at = case when s.state = 'spent' then tenure.period_end(s.key_rate_period_ms, now) end
-      from settled s
-     where g.queue = of_queue and not g.lane and g.key = any (keys) and g.key = s.key and not s.forgotten
-       and (s.state = 'spent' or g.state <> s.state or s.state = 'open' and g.head <> s.id);
+    for nth in 1 .. cardinality(keys) by 100 loop
+        part := keys[nth : nth + 99];
+        with come as (
+            delete from tenure.touch t where t.queue = of_queue and not t.lane and t.key = any (part)
+            returning t.key, t.freed, t.recount
+        ), freed as (
+            select c.key, sum(c.freed)::integer as n, bool_or(c.recount) as recount from come c group by c.key
+        )
+        update tenure.gate g
+           set running = case when f.recount then tenure.count_tenant(of_queue, g.key) else greatest(0, g.running - f.n) end
+          from freed f
+         where g.queue = of_queue and not g.lane and g.key = any (part) and g.key = f.key and (f.n > 0 or f.recount);
+        with settled as materialized (
+            select g.key, h.*,
+                   case when h.id is null then 'idle'
+                        when g.running >= q.max_running_per_key then 'full'
+                        when g.rate_spent >= q.key_rate_max
+                             and g.rate_period = tenure.micros(now) / 1000 / q.key_rate_period_ms then 'spent'
+                        else 'open' end as state,
+                   q.key_rate_period_ms,
+                   h.id is null and g.running = 0
+                       and (g.rate_at is null or g.rate_at <= now - interval '1 day') as forgotten
+              from tenure.gate g
+              left join tenure.queue q on q.name = of_queue
+              left join lateral tenure.due_of_tenant(of_queue, g.key, null, 1) h on true
+             where g.queue = of_queue and not g.lane and g.key = any (part)
+        ), forgotten as (
+            delete from tenure.gate g using settled s
+             where g.queue = of_queue and not g.lane and g.key = any (part) and g.key = s.key and s.forgotten
+        )
+        update tenure.gate g
+           set state = s.state,
+               priority = case when s.state = 'open' then s.priority end,
+               created_at = case when s.state = 'open' then s.created_at end,
+               head = case when s.state = 'open' then s.id end,
+               look_at = case when s.state = 'spent' then tenure.period_end(s.key_rate_period_ms, now) end
+          from settled s
+         where g.queue = of_queue and not g.lane and g.key = any (part) and g.key = s.key and not s.forgotten
+           and (s.state = 'spent' or g.state <> s.state or s.state = 'open' and g.head <> s.id);
+    end loop;
 end $$;
 
 -- Looks at the gates of a queue that were touched, and at those whose rate may be whole again. Never waits.
