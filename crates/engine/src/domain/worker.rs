@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::domain::{Acquired, Advanced, Answer, Failed, Refused};
+use tenure_core::domain::{Acquired, Advanced, Answer, DomainInfo, Failed, Refused, Settings};
 use tenure_core::retry::Backoff;
 use tenure_core::{LostReason, Token, bounds};
 use tenure_store::{Fenced, Store, StoreError};
@@ -375,8 +375,18 @@ impl Driver {
         let (tenure, tell) = (self.worker.tenure.clone(), self.tell.clone());
         tokio::spawn(async move {
             let seen = async {
-                let info = tenure.domain(&domain).show().await?;
-                Ok::<_, Error>(info.zip(Some(tenure.now().await?)))
+                let (info, now) = (tenure.domain(&domain).show().await?, tenure.now().await?);
+                // One that was on record and no more, after a failover that lost it or a restore: nothing waits there.
+                let gone = || DomainInfo {
+                    name: domain.clone(),
+                    created_at: now,
+                    settings: Settings::default(),
+                    lease: None,
+                    backlog_len: 0,
+                    backlog_head: None,
+                    backlog_oldest_at: None,
+                };
+                Ok::<_, Error>(Some((info.unwrap_or_else(gone), now)))
             };
             let seen = tenure.outage.watch("looks at domains", seen).await.unwrap_or(None);
             let _ = tell.send(Heard::Happened(Happened::Looked { domain, seen }));

@@ -119,12 +119,15 @@ async fn l2_two_standbys_promoted_in_turn_give_out_no_token_twice_and_take_no_en
     on_c.complete(job, "w", second.token, None).await.unwrap();
 
     let done = crew.end().await;
-    // What was done on the first of them is lost by nature, and done again on the second: each promise is judged that
-    // does not speak of both.
-    let by_nature = |fault: &Fault| {
-        matches!(fault, Fault::FinishedTwice { .. } | Fault::OrderBroken { .. } | Fault::HeldTwice { .. })
-            || matches!(fault, Fault::LimitExceeded { .. })
+    // What was done on the first of them is lost by nature, and done again on the second; of domains only what was still
+    // to be acquired. Each promise is judged that does not speak of both.
+    let by_nature = |fault: &Fault| match fault {
+        Fault::FinishedTwice { .. } | Fault::OrderBroken { .. } => true,
+        Fault::HeldTwice { .. } | Fault::LimitExceeded { .. } => true,
+        Fault::Stuck { unit } => unit.starts_with("domain"),
+        _ => false,
     };
+    assert!(done.in_time, "{}", done.summary);
     let faults: Vec<&Fault> = done.faults.iter().filter(|fault| !by_nature(fault)).collect();
     assert!(faults.is_empty(), "{faults:#?}");
     let twice = done.faults.iter().any(|fault| matches!(fault, Fault::FinishedTwice { .. }));
@@ -146,8 +149,7 @@ async fn a4_connections_cut_before_and_after_their_commits_under_load_lose_nothi
             } else {
                 proxy.cut_after(verb)
             }
-            // Heartbeats come once a second, and the other verbs all the time.
-            if tokio::time::timeout(Duration::from_millis(1_500), proxy.struck()).await.is_ok() {
+            if tokio::time::timeout(Duration::from_millis(700), proxy.struck()).await.is_ok() {
                 struck.insert((verb, round % 2));
             }
         }
