@@ -1,6 +1,6 @@
 //! The judge: which promises a history breaks.
 
-use super::{Act, Answer, Call, Found};
+use super::{Act, Answer, Call, End, Found};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -196,19 +196,22 @@ fn kept(units: &Units<'_>, found: &[Found], faults: &mut Vec<Fault>) {
             continue;
         };
         let mut ended: BTreeSet<i64> = accepted.clone();
-        if let Some(by) = found.by {
-            ended.insert(by);
-            // One that was refused was sent again and accepted, or does not count.
-            if unit.ended_under(Answer::Refused).contains(&by) && !accepted.contains(&by) {
-                faults.push(Fault::FinishedTwice { unit: name(), tokens: vec![by] });
+        let twice = match found.end {
+            End::By(by) => {
+                ended.insert(by);
+                // One that was refused was sent again and accepted, or does not count.
+                ended.len() > 1 || unit.ended_under(Answer::Refused).contains(&by) && !accepted.contains(&by)
             }
-        }
-        if ended.len() > 1 {
+            End::Otherwise => !accepted.is_empty(),
+            End::Untold | End::None => ended.len() > 1,
+        };
+        if twice {
             faults.push(Fault::FinishedTwice { unit: name(), tokens: ended.into_iter().collect() });
         }
-        if !found.ended {
-            let fault = if accepted.is_empty() { Fault::Stuck { unit: name() } } else { Fault::Lost { unit: name() } };
-            faults.push(fault);
+        match found.end {
+            End::None if accepted.is_empty() => faults.push(Fault::Stuck { unit: name() }),
+            End::None => faults.push(Fault::Lost { unit: name() }),
+            End::By(_) | End::Otherwise | End::Untold => {}
         }
     }
 }
@@ -235,9 +238,12 @@ fn tokens(units: &Units<'_>, faults: &mut Vec<Fault>) {
     }
 }
 
+/// A unit of a lane: its name, its calls, when it was asked for and when that was acknowledged.
+type Member<'a> = (&'a str, &'a Unit<'a>, (u64, u64));
+
 /// What was added after another was acknowledged waits in their lane until that one has ended.
 fn lanes(units: &Units<'_>, faults: &mut Vec<Fault>) {
-    let mut lanes: BTreeMap<&str, Vec<(&str, &Unit<'_>, (u64, u64))>> = BTreeMap::new();
+    let mut lanes: BTreeMap<&str, Vec<Member<'_>>> = BTreeMap::new();
     for (name, unit) in &units.0 {
         if let (Some(lane), Some(added)) = (unit.lane, unit.added) {
             lanes.entry(lane).or_default().push((name, unit, added));
@@ -338,8 +344,12 @@ mod tests {
             self.hold(unit, token).stop(unit, token).finish(unit, token, Some(Answer::Accepted))
         }
 
-        fn found(mut self, unit: &str, by: Option<i64>) -> Told {
-            self.found.push(Found { unit: unit.into(), ended: by.is_some(), by });
+        fn found(self, unit: &str, by: Option<i64>) -> Told {
+            self.ends(unit, by.map_or(End::None, End::By))
+        }
+
+        fn ends(mut self, unit: &str, end: End) -> Told {
+            self.found.push(Found { unit: unit.into(), end });
             self
         }
 
@@ -382,7 +392,9 @@ mod tests {
     #[test]
     fn every_planted_fault_is_found_and_nothing_else() {
         let accepted = Some(Answer::Accepted);
-        let cases: [(&str, Told); 14] = [
+        let cases: [(&str, Told); 16] = [
+            ("finished twice: a, under [1]", told().add("a").work("a", 1).ends("a", End::Otherwise)),
+            ("finished twice: a, under [1, 2]", told().add("a").work("a", 1).work("a", 2).ends("a", End::Untold)),
             ("lost: a", told().add("a")),
             ("lost: a", told().add("a").work("a", 1).found("a", None)),
             ("there twice, or added by nobody: b", told().found("b", Some(1))),

@@ -67,10 +67,21 @@ pub struct Call {
 pub struct Found {
     /// By the name that its caller gave it.
     pub unit: String,
-    /// Whether it has ended.
-    pub ended: bool,
-    /// The token under which it was completed, if the store tells.
-    pub by: Option<i64>,
+    /// How it stands.
+    pub end: End,
+}
+
+/// How a unit stands in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// It waits, or is held.
+    None,
+    /// Whoever held it under this token ended it for good.
+    By(i64),
+    /// It ended otherwise, by an operator for one, and by no holder.
+    Otherwise,
+    /// It has ended, and the store does not tell how.
+    Untold,
 }
 
 /// A history as it is written, by many at once.

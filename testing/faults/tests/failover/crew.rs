@@ -9,7 +9,7 @@ use tenure::domain::{Acquired, Work, offsets};
 use tenure::{Act, Change, Context, Ended, Filter, Hooks, JobInfo, LostReason, NewJob, Outcome, Outcomes};
 use tenure::{Report, Result, Status, StoreError, Tenure};
 use tenure_testing::PostgresServer;
-use tenure_testing::history::{self, Answer, Asked, Fault, Found, History, judge};
+use tenure_testing::history::{self, Answer, Asked, End, Fault, Found, History, judge};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -317,13 +317,17 @@ async fn found(tenure: &Tenure) -> Vec<Found> {
     }
     let mut found: Vec<Found> = Vec::new();
     for job in jobs {
-        let ended = job.status == Status::Completed;
-        let by = job.token.filter(|_| ended).map(|token| token.0);
-        found.push(Found { unit: unit_of(&job.payload), ended, by });
+        let end = match (job.status, job.token) {
+            (Status::Completed, Some(token)) => End::By(token.0),
+            (Status::Completed | Status::Failed, _) => End::Otherwise,
+            (Status::Queued | Status::Running, _) => End::None,
+        };
+        found.push(Found { unit: unit_of(&job.payload), end });
     }
     for (name, offset) in all_offsets() {
         let ended = matches!(tenure.domain(&name).try_acquire(offset).await, Ok(Acquired::AlreadyProcessed { .. }));
-        found.push(Found { unit: unit_at(&name, offset), ended, by: None });
+        let end = if ended { End::Untold } else { End::None };
+        found.push(Found { unit: unit_at(&name, offset), end });
     }
     found
 }
