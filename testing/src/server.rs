@@ -151,6 +151,14 @@ pub enum ServerError {
         /// Its closing lines.
         output: String,
     },
+    /// A program of PostgreSQL failed.
+    #[error("{program} failed: {output}")]
+    Program {
+        /// Which one.
+        program: &'static str,
+        /// Its closing lines.
+        output: String,
+    },
     /// The server ended before it accepted a connection.
     #[error("the server did not start; its log ends with:\n{log}")]
     Start {
@@ -202,14 +210,99 @@ impl PostgresServer {
     ///
     /// See [`ServerError`]. Nothing is left behind.
     pub fn start(options: ServerOptions) -> Result<Self, ServerError> {
+        let password = random_hex().map_err(ServerError::io("draw a password"))?;
+        let server = Self::prepared(options, password)?;
+        server.initdb()?;
+        server.on_a_port()
+    }
+
+    /// A hot standby of this server: a copy of its data that follows what it commits, under `name` in
+    /// `synchronous_standby_names`. Returns when it can be read from.
+    ///
+    /// # Errors
+    ///
+    /// See [`ServerError`]. Nothing is left behind.
+    pub fn standby(&self, name: &str, options: ServerOptions) -> Result<Self, ServerError> {
+        // The name that a standby gives itself where no other was set.
+        let options = options.setting("cluster_name", name);
+        let standby = Self::prepared(options, self.password.clone())?;
+        let output = standby
+            .account
+            .command(standby.programs.join("pg_basebackup"))
+            .arg("--pgdata")
+            .arg(standby.data())
+            .arg("--host")
+            .arg(&self.folder)
+            .args(["--port", &self.port.to_string(), "--username", SUPERUSER])
+            .args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync"])
+            .output()
+            .map_err(ServerError::io("run pg_basebackup"))?;
+        if !output.status.success() {
+            return Err(ServerError::Program { program: "pg_basebackup", output: text_of(&output) });
+        }
+        standby.on_a_port()
+    }
+
+    /// Makes a standby take writes; returns when it does.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Program`] if it is no standby.
+    pub fn promote(&self) -> Result<(), ServerError> {
+        let output = self
+            .account
+            .command(self.programs.join("pg_ctl"))
+            .args(["promote", "--wait", "--timeout", &PATIENCE.as_secs().to_string(), "--pgdata"])
+            .arg(self.data())
+            .output()
+            .map_err(ServerError::io("run pg_ctl"))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(ServerError::Program { program: "pg_ctl promote", output: text_of(&output) })
+    }
+
+    /// Stops every process of the server where it stands, as a machine that hangs: connections stay open and nothing is
+    /// answered, until [`thaw`](Self::thaw).
+    pub fn freeze(&self) {
+        self.signal_all(Signal::STOP);
+    }
+
+    /// Lets a frozen server go on.
+    pub fn thaw(&self) {
+        self.signal_all(Signal::CONT);
+    }
+
+    /// Ends every process of the server at once (SIGKILL), frozen or not. Its data stays.
+    pub fn kill(&self) {
+        self.signal_all(Signal::KILL);
+        if let Some(mut child) = self.process().take() {
+            let _ = child.wait();
+        }
+    }
+
+    /// The first process before its children: it starts no others meanwhile.
+    fn signal_all(&self, signal: Signal) {
+        let Some(first) = self.pid() else { return };
+        let mut pids = vec![first];
+        pids.extend(children(first));
+        for pid in pids {
+            if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+                // It may have ended already, which is as good.
+                let _ = kill_process(pid, signal);
+            }
+        }
+    }
+
+    /// A folder and someone to clean it up; no data yet.
+    fn prepared(options: ServerOptions, password: String) -> Result<Self, ServerError> {
         let account = Account::current();
         let programs = installation::find_or_install(account == Account::Nobody)?;
-        let password = random_hex().map_err(ServerError::io("draw a password"))?;
         let folder = new_folder()?;
         let mut stop = account.command(programs.join("pg_ctl"));
         stop.args(["stop", "--mode=immediate", "--pgdata"]).arg(folder.join("data"));
         let janitor = Janitor::hire(&folder, &stop).map_err(ServerError::io("start `sh`"))?;
-        let mut server = Self {
+        let server = Self {
             options,
             account,
             programs,
@@ -220,16 +313,20 @@ impl PostgresServer {
             janitor,
         };
         server.account.give(&server.folder).map_err(ServerError::io("hand the folder to nobody"))?;
-        server.initdb()?;
+        Ok(server)
+    }
+
+    /// Started for the first time.
+    fn on_a_port(mut self) -> Result<Self, ServerError> {
         let mut tries = PORT_TRIES;
         loop {
             tries -= 1;
-            if server.options.tcp {
-                server.port = free_port().map_err(ServerError::io("find a free port"))?;
+            if self.options.tcp {
+                self.port = free_port().map_err(ServerError::io("find a free port"))?;
             }
-            match server.start_again() {
+            match self.start_again() {
                 Err(ServerError::Start { log }) if tries > 0 && log.contains("could not bind") => {}
-                started => return started.map(|()| server),
+                started => return started.map(|()| self),
             }
         }
     }
@@ -393,12 +490,15 @@ impl PostgresServer {
         let Ok(text) = fs::read_to_string(self.data().join("postmaster.pid")) else { return false };
         let mut lines = text.lines();
         lines.next().is_some_and(|line| line.trim() == pid.to_string())
-            && lines.nth(6).is_some_and(|line| line.trim() == "ready")
+            // A hot standby calls itself that.
+            && lines.nth(6).is_some_and(|line| matches!(line.trim(), "ready" | "standby"))
     }
 }
 
 impl Drop for PostgresServer {
     fn drop(&mut self) {
+        // A frozen one would not hear that it should stop.
+        self.thaw();
         // The janitor would stop it too, but only its parent can collect its exit status.
         let stopped = self.stop(StopMode::Immediate);
         let cleaned = self.janitor.clean_up().map_err(ServerError::io("wait for the janitor"));
@@ -426,6 +526,19 @@ pub(crate) fn new_folder() -> Result<PathBuf, ServerError> {
             Err(source) => return Err(ServerError::Io { action: "make a temporary folder", source }),
         }
     }
+}
+
+/// The processes that `parent` started.
+fn children(parent: u32) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let of_parent = |pid: &u32| {
+        // The parent's number is the second word after the program's name, which stands in brackets.
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let word = stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1));
+        word.is_some_and(|word| word == parent.to_string())
+    };
+    pids.filter(of_parent).collect()
 }
 
 fn free_port() -> io::Result<u16> {

@@ -128,3 +128,36 @@ fn a_server_that_cannot_start_says_why_and_leaves_nothing() {
     let error = PostgresServer::start(ServerOptions::fast().setting("no_such_setting", "1")).unwrap_err();
     assert!(error.to_string().contains("no_such_setting"), "{error}");
 }
+
+#[tokio::test]
+async fn a_standby_follows_its_server_and_goes_on_without_it_once_promoted() {
+    let primary = PostgresServer::start(ServerOptions::fast().tcp()).unwrap();
+    let standby = primary.standby("second", ServerOptions::fast().tcp()).unwrap();
+    let client = connect(&primary.url("postgres")).await;
+    client.batch_execute("ALTER SYSTEM SET synchronous_standby_names = 'second'").await.unwrap();
+    client.batch_execute("SELECT pg_reload_conf()").await.unwrap();
+    client.batch_execute("CREATE TABLE kept AS SELECT 7 AS number").await.unwrap();
+
+    let reader = connect(&standby.tcp_url("postgres").unwrap()).await;
+    assert!(reader.batch_execute("CREATE TABLE mine ()").await.is_err(), "a standby only reads");
+    primary.kill();
+    assert_eq!(primary.pid(), None);
+    standby.promote().unwrap();
+    let number: i32 = reader.query_one("SELECT number FROM kept", &[]).await.unwrap().get(0);
+    assert_eq!(number, 7);
+    reader.batch_execute("CREATE TABLE mine ()").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_frozen_server_answers_nobody_until_it_is_thawed() {
+    let server = PostgresServer::start(ServerOptions::fast()).unwrap();
+    let client = connect(&server.url("postgres")).await;
+    server.freeze();
+    let question = client.query_one("SELECT 1", &[]);
+    tokio::pin!(question);
+    assert!(tokio::time::timeout(Duration::from_millis(300), &mut question).await.is_err());
+    server.thaw();
+    question.await.unwrap();
+    // Frozen, it ends all the same.
+    server.freeze();
+}

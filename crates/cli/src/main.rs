@@ -13,6 +13,7 @@ mod config;
 mod failure;
 mod keeper;
 mod output;
+mod service;
 mod span;
 
 use clap::Parser;
@@ -20,6 +21,7 @@ use commands::Command;
 use failure::Failure;
 use output::Output;
 use std::process::ExitCode;
+use std::time::Duration;
 use tenure::Tenure;
 
 /// Durable work, held under lease.
@@ -57,6 +59,9 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
 }
+
+/// How long a command that has ended tells the others what it did.
+const LAST_WORD: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
     // Some processes are parts of others, and have no command line of their own.
@@ -98,9 +103,14 @@ async fn run(cli: Cli, output: &Output) -> Result<(), Failure> {
     if let Command::Demo(demo) = cli.command {
         return demo.run(&store, output).await;
     }
-    let tenure = Tenure::open(&store).await.map_err(|error| Failure::opening(&store, error))?;
+    let service = cli.command.service();
+    service.iter().for_each(|service| service.log());
+    let patience = service.map_or(Duration::ZERO, |service| service.wait_for_store);
+    let opened = Tenure::open_within(&store, patience).await;
+    let tenure = opened.map_err(|error| Failure::opening(&store, error))?;
     let ran = cli.command.run(&tenure, output).await;
-    // A process that ends at once would take its wake-ups with it. They are hints: losing them is no failure.
-    let _ = tenure.close().await;
+    // A process that ends at once would take its wake-ups with it. They are hints: losing them is no failure, and a store
+    // that is away is not waited for.
+    let _ = tokio::time::timeout(LAST_WORD, tenure.close()).await;
     ran
 }

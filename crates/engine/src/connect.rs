@@ -1,7 +1,9 @@
 //! From an address to a store, and from a driver's transaction to its backend: the only place that names a backend.
 
+use crate::outage::Outage;
 use crate::{CallerTransaction, Tenure};
 use std::sync::Arc;
+use std::time::Duration;
 use tenure_core::Token;
 use tenure_core::queue::{Ended, Ending, Enqueued, JobId, NewJob};
 use tenure_core::sync::ClaimedChunk;
@@ -26,6 +28,26 @@ pub(crate) async fn open(url: &str) -> Result<Arc<dyn Store>, StoreError> {
     }
 }
 
+/// The longest pause between two tries to open a store that is away.
+const OPEN_AGAIN: Duration = Duration::from_secs(1);
+
+/// Opens the store at `url`, and tries again for `patience` while it is away.
+pub(crate) async fn open_within(url: &str, patience: Duration, outage: &Outage) -> Result<Arc<dyn Store>, StoreError> {
+    let deadline = tokio::time::Instant::now() + patience;
+    let mut pause = OPEN_AGAIN / 10;
+    loop {
+        // Nobody waits for it: then it is told by the answer alone.
+        let opened = if patience.is_zero() { open(url).await } else { outage.watch("opening", open(url)).await };
+        match opened {
+            Err(StoreError::Unavailable { .. }) if tokio::time::Instant::now() + pause < deadline => {
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(OPEN_AGAIN);
+            }
+            opened => return opened,
+        }
+    }
+}
+
 /// Brings the store at `url` to the schema of this version; `None` where opening it does that already.
 pub(crate) async fn migrate(url: &str) -> Result<Option<i64>, StoreError> {
     match url.split_once(':') {
@@ -35,10 +57,12 @@ pub(crate) async fn migrate(url: &str) -> Result<Option<i64>, StoreError> {
 }
 
 /// Another handle on the store at `url`, which shares no connection with `store`. An embedded store has a writer of its
-/// own, which nobody else can occupy: it is shared.
-pub(crate) async fn apart(store: Arc<dyn Store>, url: Option<&str>) -> Result<Arc<dyn Store>, StoreError> {
+/// own, which nobody else can occupy: it is shared. Asks nothing, so it works while the store is away.
+pub(crate) fn apart(store: Arc<dyn Store>, url: Option<&str>) -> Result<Arc<dyn Store>, StoreError> {
     match url.and_then(|url| url.split_once(':')) {
-        Some(("postgres" | "postgresql", _)) => open(&unheard(url.unwrap_or_default())).await,
+        Some(("postgres" | "postgresql", _)) => {
+            Ok(Arc::new(PostgresStore::opened_before(&unheard(url.unwrap_or_default()))?))
+        }
         _ => Ok(store),
     }
 }

@@ -33,6 +33,7 @@ mod error;
 mod heart;
 mod job;
 mod operate;
+mod outage;
 pub mod pipeline;
 mod queue;
 mod rest;
@@ -44,7 +45,9 @@ mod transaction;
 pub mod upkeep;
 mod worker;
 
+use outage::Outage;
 use std::sync::Arc;
+use std::time::Duration;
 use tenure_store::Store;
 
 pub use chance::by_policy;
@@ -81,6 +84,7 @@ pub struct Tenure {
     store: Arc<dyn Store>,
     /// Where it was opened, to open it again for heartbeats.
     url: Option<Arc<str>>,
+    outage: Arc<Outage>,
 }
 
 impl Tenure {
@@ -89,7 +93,15 @@ impl Tenure {
     /// An empty store gets its schema. An SQLite file of an older Tenure is upgraded; an older PostgreSQL schema is
     /// refused until `tenure migrate` was run; a newer one is refused by name.
     pub async fn open(url: &str) -> Result<Tenure> {
-        Ok(Tenure { store: connect::open(url).await?, url: Some(url.into()) })
+        Tenure::open_within(url, Duration::ZERO).await
+    }
+
+    /// The same, and waits up to `patience` for a store that is away, as a service does that starts before its database.
+    /// What no waiting mends (a wrong address or password, another schema) is answered at once.
+    pub async fn open_within(url: &str, patience: Duration) -> Result<Tenure> {
+        let outage = Arc::new(Outage::default());
+        let store = connect::open_within(url, patience, &outage).await?;
+        Ok(Tenure { store, url: Some(url.into()), outage })
     }
 
     /// Brings the store at `url` to the schema of this version, and answers its number. `None`: such a store has no
@@ -106,14 +118,14 @@ impl Tenure {
 
     /// A Tenure on a store that the caller opened.
     pub fn on(store: impl Store) -> Tenure {
-        Tenure { store: Arc::new(store), url: None }
+        Tenure { store: Arc::new(store), url: None, outage: Arc::default() }
     }
 
     /// How to open the same store apart from this handle, so that whoever takes all connections of this one does not
     /// hold up a heartbeat (A10). A store that the caller opened is shared.
     fn apart(&self) -> heart::Opening {
-        let (store, url) = (self.store.clone(), self.url.clone());
-        Box::new(move || Box::pin(async move { connect::apart(store, url.as_deref()).await }))
+        let (store, url, outage) = (self.store.clone(), self.url.clone(), self.outage.clone());
+        Box::new(move || Box::pin(async move { Ok((connect::apart(store, url.as_deref())?, outage)) }))
     }
 
     /// The store's clock: the only one that judges leases (L5).

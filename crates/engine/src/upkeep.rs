@@ -133,24 +133,16 @@ impl Tenure {
 
     async fn recover_on_and_on(&self) {
         let mut recovery = Recovery::default();
-        let mut silent_since_failure = true;
         loop {
-            let swept = match self.recover(LEASES_PER_STEP).await {
+            let swept = match self.outage.watch("recovery", self.recover(LEASES_PER_STEP)).await {
                 Ok(recovered) => {
                     if recovered.leases > 0 {
                         let Recovered { leases, requeued, failed } = recovered;
                         tracing::info!(leases, requeued, failed, "returned the work of leases that ran out");
                     }
-                    silent_since_failure = true;
                     Swept::Done(recovered)
                 }
-                Err(error) => {
-                    // One line per outage, not one per try.
-                    if std::mem::take(&mut silent_since_failure) {
-                        tracing::warn!(%error, "recovery waits for the store");
-                    }
-                    Swept::Failed
-                }
+                Err(_) => Swept::Failed,
             };
             tokio::time::sleep(recovery.step(swept, chance::signed_unit())).await;
         }
@@ -158,25 +150,18 @@ impl Tenure {
 
     async fn prune_on_and_on(&self) {
         let mut pruning = Pruning::default();
-        let mut silent_since_failure = true;
         let mut cleared = Cleared::Nothing;
         loop {
             tokio::time::sleep(pruning.step(cleared, chance::signed_unit())).await;
-            cleared = match self.prune(PRUNED_PER_STEP).await {
+            cleared = match self.outage.watch("pruning", self.prune(PRUNED_PER_STEP)).await {
                 Ok(pruned) => {
                     if pruned != Pruned::default() {
                         let Pruned { jobs, receipts, keys, sightings } = pruned;
                         tracing::debug!(jobs, receipts, keys, sightings, "removed what is no longer kept");
                     }
-                    silent_since_failure = true;
                     Cleared::Done(pruned)
                 }
-                Err(error) => {
-                    if std::mem::take(&mut silent_since_failure) {
-                        tracing::warn!(%error, "pruning waits for the store");
-                    }
-                    Cleared::Failed
-                }
+                Err(_) => Cleared::Failed,
             };
         }
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tenure::prelude::*;
-use tenure_testing::TestDatabase;
+use tenure_testing::{PostgresServer, ServerOptions, StopMode, TestDatabase};
 use tokio_postgres::{Client, NoTls};
 
 #[derive(Serialize, Deserialize, Job)]
@@ -98,4 +98,30 @@ async fn c8_a_worker_goes_on_after_its_server_ended_every_connection() {
     working.await.unwrap().unwrap();
     let counts = tenure.queue("steps").await.unwrap().unwrap().counts;
     assert_eq!((counts.completed + counts.running + counts.queued, counts.failed), (200, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c8_a_worker_that_starts_while_its_server_is_away_works_once_it_is_back() {
+    let start = || PostgresServer::start(ServerOptions::fast());
+    let server = tokio::task::spawn_blocking(start).await.unwrap().unwrap();
+    let tenure = Tenure::open(&server.url("postgres")).await.unwrap();
+    let id = tenure.enqueue(Step { n: 0 }).await.unwrap().id;
+    server.stop(StopMode::Fast).unwrap();
+    let (done, mut is_done) = tokio::sync::mpsc::unbounded_channel();
+    let worker = tenure.worker().handle(move |_: Context, job: Step| {
+        let done = done.clone();
+        async move {
+            let _ = done.send(job.n);
+            Outcome::<()>::done(())
+        }
+    });
+    let (leave, left) = tokio::sync::oneshot::channel::<()>();
+    let working = tokio::spawn(worker.run_until(async { drop(left.await) }));
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(!working.is_finished(), "{:?}", working.await);
+    server.start_again().unwrap();
+    tokio::time::timeout(Duration::from_secs(60), is_done.recv()).await.expect("it is done").expect("one job");
+    drop(leave);
+    assert_eq!(working.await.unwrap().unwrap().completed, 1);
+    assert_eq!(tenure.job(id).await.unwrap().unwrap().status, tenure::Status::Completed);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 use tenure_store::{Result, StoreError};
-use tokio_postgres::config::{Config, SslMode};
+use tokio_postgres::config::{Config, SslMode, TargetSessionAttrs};
 
 /// Where the store is and how to use it.
 #[derive(Clone, Debug)]
@@ -102,7 +102,10 @@ fn config(url: &str) -> Result<Config> {
     config.keepalives_idle(Duration::from_secs(5));
     config.keepalives_interval(Duration::from_secs(2));
     config.keepalives_retries(3);
-    config.target_session_attrs(tokio_postgres::config::TargetSessionAttrs::ReadWrite);
+    // Among several hosts the one that takes writes is meant; a single one is used as it is, a standby for reading.
+    if config.get_hosts().len() > 1 && !url.contains("target_session_attrs=") {
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+    }
     Ok(config)
 }
 

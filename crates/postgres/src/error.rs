@@ -68,8 +68,10 @@ pub(crate) fn of(error: Error, writes: bool) -> StoreError {
         // Wrong password, no such role, missing rights.
         code if code.starts_with("28") || code == "42501" => StoreError::Denied { message },
         "3D000" => StoreError::Address { message },
-        // Connection trouble, resources, operator intervention (timeout, cancel), read-only: nothing was committed.
-        code if code.starts_with("08") || code.starts_with("53") || code.starts_with("57") || code == "25006" => {
+        // A standby, or a server set to be one.
+        "25006" => StoreError::unavailable(format!("this server takes no writes: {message}")),
+        // Connection trouble, resources, operator intervention (timeout, cancel): nothing was committed.
+        code if code.starts_with("08") || code.starts_with("53") || code.starts_with("57") => {
             StoreError::unavailable(message)
         }
         "40001" | "40P01" | "55P03" | "TE031" => StoreError::unavailable(message),

@@ -76,8 +76,12 @@ fn server(row: &Row) -> Result<Finding> {
     let known = migrate::known();
     let found = format!("PostgreSQL {version}, schema version {schema} of {known}");
     let topic = "server";
-    Ok(if get::<bool>(row, "in_recovery")? || text(row, "read_only")? == "on" {
-        let advice = "this server only reads: name the primary, or all servers with target_session_attrs=read-write";
+    Ok(if get::<bool>(row, "in_recovery")? {
+        let advice = "fine for looking at things; who works or enqueues names the primary, or all servers";
+        Finding::advise(topic, Level::Warning, format!("{found}; a standby, which only reads"), advice)
+    } else if text(row, "read_only")? == "on" {
+        let advice =
+            "this server only reads: name the primary, or all servers; or set default_transaction_read_only = off";
         Finding::advise(topic, Level::Wrong, found, advice)
     } else if get::<i32>(row, "version_num")? < 130_000 {
         Finding::advise(topic, Level::Warning, found, "upgrade: this PostgreSQL is no longer maintained")

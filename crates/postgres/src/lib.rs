@@ -34,6 +34,7 @@ pub use tokio_postgres;
 use cursor::Cursors;
 use pool::Database;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tenure_store::{Result, Sightings, Signals, StoreError};
 use told::Told;
 
@@ -49,6 +50,7 @@ pub struct PostgresStore {
     told: Told,
     signals: Signals,
     listening: listen::Listening,
+    auto_migrate: bool,
 }
 
 impl PostgresStore {
@@ -59,9 +61,36 @@ impl PostgresStore {
 
     /// Opens a store with options set by hand.
     pub async fn open_with(options: PostgresOptions) -> Result<PostgresStore> {
+        let store = PostgresStore::unasked(options)?;
+        store.prepared().await?;
+        Ok(store)
+    }
+
+    /// Another handle on a store that this process has opened before. Asks nothing, so the server may be away: whoever
+    /// uses it is told then.
+    pub fn opened_before(url: &str) -> Result<PostgresStore> {
+        PostgresStore::unasked(PostgresOptions::parse(url)?)
+    }
+
+    /// Makes sure of the schema. A connection that breaks meanwhile, as all do when a server restarts or a pooler is
+    /// reloaded, is no reason to give up at once.
+    async fn prepared(&self) -> Result<()> {
+        let began = Instant::now();
+        let mut pause = PREPARE_AGAIN;
+        loop {
+            match migrate::prepare(&self.database, self.auto_migrate).await {
+                Err(StoreError::Unavailable { .. }) if began.elapsed() + pause < PREPARE_FOR => {
+                    tokio::time::sleep(pause).await;
+                    pause *= 2;
+                }
+                prepared => return prepared,
+            }
+        }
+    }
+
+    fn unasked(options: PostgresOptions) -> Result<PostgresStore> {
+        let auto_migrate = options.auto_migrate;
         let database = Arc::new(Database::connect(&options)?);
-        migrate::prepare(&database, options.auto_migrate).await?;
-        upkeep::check_epoch(&database).await?;
         let signals = Signals::default();
         let listening = listen::start(&options, signals.clone());
         // Heartbeats have connections of their own: whoever waits for a lock with all the others holds none of them up.
@@ -75,6 +104,7 @@ impl PostgresStore {
             told: Told::default(),
             signals,
             listening,
+            auto_migrate,
         })
     }
 
@@ -85,6 +115,11 @@ impl PostgresStore {
         Ok(migrate::known())
     }
 }
+
+/// How long opening is tried again, from the first pause on, which doubles: long enough for a server that ends its
+/// connections, short enough for somebody at a terminal whose server is not there at all.
+const PREPARE_FOR: Duration = Duration::from_secs(1);
+const PREPARE_AGAIN: Duration = Duration::from_millis(20);
 
 /// Few: a heartbeat waits for nobody.
 const URGENT_CONNECTIONS: usize = 2;

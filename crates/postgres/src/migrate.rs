@@ -260,6 +260,9 @@ async fn attempt(database: &Database, drop_first: bool) -> std::result::Result<(
     for sql in FUNCTIONS {
         transaction.batch_execute(&database.localized(sql)).await?;
     }
+    // Before any token is drawn: of two copies of a store that never drew one, each would draw the first (L2).
+    let here = "insert into tenure.epoch select h.* from tenure.epoch_here() h on conflict do nothing";
+    transaction.batch_execute(&database.localized(here)).await?;
     let ours = Functions::known();
     let note = "insert into tenure.functions (release, digest) values ($1, $2)
                 on conflict (only_row) do update

@@ -2,7 +2,6 @@
 
 use crate::PostgresStore;
 use crate::examine;
-use crate::pool::Database;
 use crate::value::{at, get};
 use async_trait::async_trait;
 use tenure_core::queue::{Pruned, Recovered};
@@ -10,11 +9,6 @@ use tenure_core::{Epoch, Time, Token};
 use tenure_store::{Finding, Place, Result, StoreError, Upkeep};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
-
-/// Compares the server with the one that drew the last token, and raises the epoch if they differ (L2).
-pub(crate) async fn check_epoch(database: &Database) -> Result<()> {
-    database.write("select tenure.check_epoch()", &[]).await.map(drop)
-}
 
 fn epoch(row: &Row) -> Result<Epoch> {
     Ok(Epoch { count: get::<i32>(row, "epoch")? as u32, base: Token(get(row, "base")?) })
@@ -56,7 +50,9 @@ impl Upkeep for PostgresStore {
     }
 
     async fn epoch(&self) -> Result<Epoch> {
-        epoch(&first(self.database.read("select epoch, base from tenure.epoch", &[]).await?)?)
+        // Without a row, as a schema copied without its data has none, nothing was ever drawn.
+        let sql = "select coalesce(max(epoch), 0) as epoch, coalesce(max(base), 0) as base from tenure.epoch";
+        epoch(&first(self.database.read(sql, &[]).await?)?)
     }
 
     async fn new_epoch(&self) -> Result<Epoch> {

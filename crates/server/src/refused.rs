@@ -54,7 +54,12 @@ impl IntoResponse for Refused {
         }
         let id = request_id();
         let detail = problem.detail.as_deref().unwrap_or(&problem.message);
-        tracing::error!(request_id = id, code = problem.code, detail, "a request failed on our side");
+        // Of an outage the engine tells, once: requests meet it by the thousand.
+        if matches!(problem.kind, Kind::Unavailable | Kind::UnknownOutcome) {
+            tracing::debug!(request_id = id, code = problem.code, detail, "a request met a store that is away");
+        } else {
+            tracing::error!(request_id = id, code = problem.code, detail, "a request failed on our side");
+        }
         problem = problem.fact("request_id", id.clone());
         let mut response = (status, Json(problem.to_json())).into_response();
         let headers = response.headers_mut();

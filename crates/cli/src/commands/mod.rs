@@ -20,6 +20,7 @@ mod worker;
 
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::service::Service;
 use clap::Subcommand;
 use tenure::Tenure;
 
@@ -79,6 +80,15 @@ impl Command {
             Command::Job(job) => job.check(),
             Command::Work(work) => work.check(),
             _ => Ok(()),
+        }
+    }
+
+    /// How it runs, if it goes on until somebody ends it.
+    pub(crate) fn service(&self) -> Option<Service> {
+        match self {
+            Command::Serve(serve) => Some(serve.service()),
+            Command::Work(work) => Some(work.service()),
+            _ => None,
         }
     }
 

@@ -2,13 +2,14 @@
 
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::service::Service;
+use crate::span;
 use clap::Args;
-use std::io::IsTerminal;
 use std::net::SocketAddr;
+use std::time::Duration;
 use tenure::Tenure;
 use tenure_server::{Options, ServeError, Server};
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 
 /// Serve the HTTP API until SIGINT or SIGTERM; requests under way are finished first.
 #[derive(Debug, Args)]
@@ -21,6 +22,10 @@ pub(crate) struct Serve {
     /// Where to listen; must be a loopback address, because there is no sign-in yet
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7117")]
     listen: SocketAddr,
+
+    /// How long to wait for a store that is away at the start; 0s: not at all
+    #[arg(long, default_value = "60s", value_name = "SPAN", value_parser = span::ms)]
+    wait_for_store: u64,
 }
 
 impl Serve {
@@ -28,13 +33,11 @@ impl Serve {
         if self.listen.ip().is_loopback() { Ok(()) } else { Err(ServeError::NotLoopback(self.listen).into()) }
     }
 
+    pub(crate) fn service(&self) -> Service {
+        Service { wait_for_store: Duration::from_millis(self.wait_for_store), log: "info" }
+    }
+
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let filter = EnvFilter::try_from_env("TENURE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-        tracing_subscriber::fmt()
-            .with_env_filter(filter)
-            .with_writer(std::io::stderr)
-            .with_ansi(std::io::stderr().is_terminal())
-            .init();
         let cannot = |error: std::io::Error| Failure::unavailable(format!("cannot listen to signals: {error}"));
         // Before the address is announced: whoever reads it may already send a signal.
         let mut interrupted = signal(SignalKind::interrupt()).map_err(cannot)?;

@@ -24,7 +24,7 @@ impl Tenure {
     pub(crate) async fn recover_domains_on_and_on(&self) {
         let mut failures = 0;
         loop {
-            let told = match self.recover_domains(PER_STEP).await {
+            let told = match self.outage.watch("recovery of domains", self.recover_domains(PER_STEP)).await {
                 Ok(recovered) => {
                     if recovered.expired > 0 {
                         let crate::domain::Recovered { expired, failed } = recovered;
@@ -33,11 +33,8 @@ impl Tenure {
                     failures = 0;
                     Some(recovered.expired)
                 }
-                Err(error) => {
+                Err(_) => {
                     failures += 1;
-                    if failures == 1 {
-                        tracing::warn!(%error, "recovery of domains waits for the store");
-                    }
                     None
                 }
             };

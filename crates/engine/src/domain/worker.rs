@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::domain::{Acquired, Advanced, Answer, Failed, Refused};
+use tenure_core::domain::{Acquired, Advanced, Answer, DomainInfo, Failed, Refused, Settings};
 use tenure_core::retry::Backoff;
 use tenure_core::{LostReason, Token, bounds};
 use tenure_store::{Fenced, Store, StoreError};
@@ -375,13 +375,20 @@ impl Driver {
         let (tenure, tell) = (self.worker.tenure.clone(), self.tell.clone());
         tokio::spawn(async move {
             let seen = async {
-                let info = tenure.domain(&domain).show().await?;
-                Ok::<_, Error>(info.zip(Some(tenure.now().await?)))
+                let (info, now) = (tenure.domain(&domain).show().await?, tenure.now().await?);
+                // One that was on record and no more, after a failover that lost it or a restore: nothing waits there.
+                let gone = || DomainInfo {
+                    name: domain.clone(),
+                    created_at: now,
+                    settings: Settings::default(),
+                    lease: None,
+                    backlog_len: 0,
+                    backlog_head: None,
+                    backlog_oldest_at: None,
+                };
+                Ok::<_, Error>(Some((info.unwrap_or_else(gone), now)))
             };
-            let seen = seen.await.unwrap_or_else(|error| {
-                tracing::warn!(%domain, %error, "a domain could not be looked at");
-                None
-            });
+            let seen = tenure.outage.watch("looks at domains", seen).await.unwrap_or(None);
             let _ = tell.send(Heard::Happened(Happened::Looked { domain, seen }));
         });
     }
@@ -407,8 +414,14 @@ impl Driver {
                 holder: worker.holder.clone(),
                 lease_ms: Some(worker.lease_ms),
             };
-            let answers =
-                answered(worker.tenure.domain_acquire_all(asks.iter().map(acquire).collect()).await, asks.len());
+            let answers = answered(
+                worker
+                    .tenure
+                    .outage
+                    .watch("domains", worker.tenure.domain_acquire_all(asks.iter().map(acquire).collect()))
+                    .await,
+                asks.len(),
+            );
             for ((domain, offset), answer) in asks.into_iter().zip(answers) {
                 let _ = tell.send(Heard::Granted(Happened::Asked { domain, offset, answer }, asked_at));
             }
@@ -430,7 +443,10 @@ impl Driver {
                 lease_ms: Some(worker.lease_ms),
             };
             let sent = advances.iter().map(advance).collect();
-            let answers = answered(worker.tenure.domain_advance_all(sent).await, advances.len());
+            let answers = answered(
+                worker.tenure.outage.watch("domains", worker.tenure.domain_advance_all(sent)).await,
+                advances.len(),
+            );
             for ((domain, ..), answer) in advances.into_iter().zip(answers) {
                 let _ = tell.send(Heard::Granted(Happened::Advanced { domain, answer }, asked_at));
             }
@@ -444,7 +460,10 @@ impl Driver {
         let (worker, tell) = (self.worker.clone(), self.tell.clone());
         tokio::spawn(async move {
             let writes = succeeds.iter().map(|(domain, token)| Held { domain: domain.clone(), token: *token });
-            let answers = answered(worker.tenure.domain_succeed_all(writes.collect()).await, succeeds.len());
+            let answers = answered(
+                worker.tenure.outage.watch("domains", worker.tenure.domain_succeed_all(writes.collect())).await,
+                succeeds.len(),
+            );
             for ((domain, _), answer) in succeeds.into_iter().zip(answers) {
                 let answer = answer.map(|answer| answer.map(|succeeded| Advanced { succeeded, next: None }));
                 let _ = tell.send(Heard::Happened(Happened::Advanced { domain, answer }));
@@ -459,7 +478,10 @@ impl Driver {
         let (worker, tell) = (self.worker.clone(), self.tell.clone());
         tokio::spawn(async move {
             let writes = fails.iter().map(|(domain, token)| Held { domain: domain.clone(), token: *token });
-            let answers = answered(worker.tenure.domain_fail_all(writes.collect()).await, fails.len());
+            let answers = answered(
+                worker.tenure.outage.watch("domains", worker.tenure.domain_fail_all(writes.collect())).await,
+                fails.len(),
+            );
             for ((domain, _), answer) in fails.into_iter().zip(answers) {
                 let _ = tell.send(Heard::Happened(Happened::Failed { domain, answer }));
             }
@@ -481,10 +503,7 @@ fn granted(happened: &Happened) -> Option<&Arc<str>> {
 fn answered<T>(answers: Result<Vec<Answer<T>>>, count: usize) -> Vec<Option<Answer<T>>> {
     match answers {
         Ok(answers) => answers.into_iter().map(Some).collect(),
-        Err(error) => {
-            tracing::warn!(%error, "domains wait for the store");
-            (0..count).map(|_| None).collect()
-        }
+        Err(_) => (0..count).map(|_| None).collect(),
     }
 }
 

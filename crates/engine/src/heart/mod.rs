@@ -11,6 +11,7 @@ pub(crate) use hold::Hold;
 pub(crate) use pulse::Span;
 
 use crate::clock::Moment;
+use crate::outage::Outage;
 use crate::worker::Points;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -32,8 +33,9 @@ const TICK: Duration = Duration::from_millis(200);
 pub(crate) const NOT_KEPT: &str = "its lease could not be renewed in time: heartbeats went unanswered (is the store \
      away, or does the handler hold a transaction of its own open on the store's SQLite file?)";
 
-/// How a heart gets its store.
-pub(crate) type Opening = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = Result<Arc<dyn Store>, StoreError>>>> + Send>;
+/// How a heart gets its store, and whom to tell whether it answers.
+pub(crate) type Opening =
+    Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = Result<(Arc<dyn Store>, Arc<Outage>), StoreError>>>> + Send>;
 
 /// The leases of a face.
 pub(crate) trait Leases: 'static {
@@ -132,15 +134,15 @@ fn live<L: Leases>(
         }
     };
     runtime.block_on(async move {
-        let store = match opening().await {
-            Ok(store) => store,
+        let (store, outage) = match opening().await {
+            Ok(opened) => opened,
             Err(error) => {
                 let _ = opened.send(Err(error));
                 return;
             }
         };
         let _ = opened.send(Ok(()));
-        let mut beating = Beating::<L> { owner, store, pulse: Pulse::default(), holds: HashMap::new(), silent: true };
+        let mut beating = Beating::<L> { owner, store, outage, pulse: Pulse::default(), holds: HashMap::new() };
         beating.run(&mut heard, points.as_deref()).await;
     });
 }
@@ -148,10 +150,9 @@ fn live<L: Leases>(
 struct Beating<L: Leases> {
     owner: String,
     store: Arc<dyn Store>,
+    outage: Arc<Outage>,
     pulse: Pulse<L::Key>,
     holds: HashMap<L::Key, HashMap<L::Part, Arc<Hold>>>,
-    /// Nothing was said yet about a store that does not answer.
-    silent: bool,
 }
 
 /// The answer to some heartbeats that were sent together.
@@ -181,7 +182,9 @@ impl<L: Leases> Beating<L> {
             for event in events {
                 for order in self.pulse.step(event, Moment::now()) {
                     match order {
-                        Order::Beat(keys) => sent.push(beat(self.store.clone(), self.owner.clone(), keys)),
+                        Order::Beat(keys) => {
+                            sent.push(beat(self.store.clone(), self.outage.clone(), self.owner.clone(), keys))
+                        }
                         Order::Renewed(key, until) => self.each(&key, |hold| hold.renew(until)),
                         Order::Ending(key) => self.each(&key, |hold| hold.tell(Cancelled::LeaseEnding)),
                         Order::Lost(key, reason) => self.lost(&key, reason),
@@ -212,17 +215,8 @@ impl<L: Leases> Beating<L> {
     fn answered(&mut self, answer: Answer<L>) -> Vec<Event<L::Key>> {
         let Answer { keys, sent_at, answers } = answer;
         let answers = match answers {
-            Ok(answers) => {
-                self.silent = true;
-                answers
-            }
-            Err(error) => {
-                // One line per outage, not one per try.
-                if std::mem::take(&mut self.silent) {
-                    tracing::warn!(%error, "heartbeats go unanswered");
-                }
-                return keys.into_iter().map(|key| Event::Unanswered { key }).collect();
-            }
+            Ok(answers) => answers,
+            Err(_) => return keys.into_iter().map(|key| Event::Unanswered { key }).collect(),
         };
         let judged = keys.into_iter().zip(answers).map(|(key, answer)| match answer {
             Ok(cancelled) => {
@@ -250,8 +244,8 @@ impl<L: Leases> Beating<L> {
     }
 }
 
-async fn beat<L: Leases>(store: Arc<dyn Store>, owner: String, keys: Vec<L::Key>) -> Answer<L> {
+async fn beat<L: Leases>(store: Arc<dyn Store>, outage: Arc<Outage>, owner: String, keys: Vec<L::Key>) -> Answer<L> {
     let sent_at = Moment::now();
-    let answers = L::beat(store, owner, keys.clone()).await;
+    let answers = outage.watch("heartbeats", L::beat(store, owner, keys.clone())).await;
     Answer { keys, sent_at, answers }
 }

@@ -83,22 +83,11 @@ impl Orchestrator {
     /// Advances runs as things happen in them, until this is dropped.
     pub async fn keep_advancing(&self) {
         let mut pace = Pace::default();
-        let mut silent_since_failure = true;
         // Listening begins before the first look, so that nothing in between is missed.
         let mut listener = self.tenure.store.signals().listen(vec![WAKE_ORCHESTRATOR.to_owned()]);
         loop {
-            let advanced = match self.tenure.store.advance_runs(RUNS_PER_STEP).await {
-                Ok(advanced) => {
-                    silent_since_failure = true;
-                    Some(advanced)
-                }
-                Err(error) => {
-                    if std::mem::take(&mut silent_since_failure) {
-                        tracing::warn!(%error, "the orchestrator waits for the store");
-                    }
-                    None
-                }
-            };
+            let advance = self.tenure.store.advance_runs(RUNS_PER_STEP);
+            let advanced = self.tenure.outage.watch("the orchestrator", advance).await.ok();
             let failed = advanced.is_none();
             let wait = pace.step(advanced, chance::signed_unit());
             tokio::select! {

@@ -60,20 +60,18 @@ impl Recovery {
 
     /// Recovers, and now and then removes runs that are no longer kept, until this is dropped.
     pub async fn keep_recovering(&self) {
-        let mut silent_since_failure = true;
         let mut sweeps = 0u32;
         loop {
-            let wait = match self.sweep(sweeps.is_multiple_of(PRUNE_EVERY)).await {
+            let sweep = self.sweep(sweeps.is_multiple_of(PRUNE_EVERY));
+            let wait = match self.tenure.outage.watch("recovery of pipelines", sweep).await {
                 Ok(recovered) => {
-                    silent_since_failure = true;
-                    if recovered.returned + recovered.failed >= UNITS_PER_STEP { Duration::ZERO } else { SWEEP_EVERY }
-                }
-                Err(error) => {
-                    if std::mem::take(&mut silent_since_failure) {
-                        tracing::warn!(%error, "recovery of pipelines waits for the store");
+                    if recovered.returned + recovered.failed >= UNITS_PER_STEP {
+                        Duration::ZERO
+                    } else {
+                        SWEEP_EVERY
                     }
-                    FAILED_WAIT
                 }
+                Err(_) => FAILED_WAIT,
             };
             sweeps = sweeps.wrapping_add(1);
             tokio::time::sleep(wait.mul_f64(1.0 + 0.2 * chance::signed_unit())).await;

@@ -259,10 +259,11 @@ impl Stages {
                 let asked_at = Moment::now();
                 let wait = if drain { Duration::ZERO } else { LOOK_AGAIN };
                 let claim = claim.clone().max(free.min(bounds::CLAIM_MAX as usize) as u32);
+                // With something in hand this must not wait: a slot that becomes free is filled at once.
+                let within = if hands.is_empty() { wait } else { Duration::ZERO };
                 let looked = tokio::select! {
                     () = &mut shutdown => break,
-                    // With something in hand this must not wait: a slot that becomes free is filled at once.
-                    claims = worker.claim_within(claim, if hands.is_empty() { wait } else { Duration::ZERO }) => claims,
+                    claims = floor.tenure.outage.watch("stages", worker.claim_within(claim, within)) => claims,
                 };
                 match looked {
                     Ok(claims) => {
@@ -281,7 +282,6 @@ impl Stages {
                         if drain {
                             return Err(error.into());
                         }
-                        tracing::warn!(%error, "a worker of stages waits for the store");
                         tokio::select! {
                             () = &mut shutdown => break,
                             () = tokio::time::sleep(Duration::from_secs(1)) => {}

@@ -147,23 +147,15 @@ impl Tenure {
     /// Fires what is due, at its time, until the future is dropped.
     pub async fn keep_scheduling(&self) {
         let mut scheduler = Scheduler::default();
-        let mut silent_since_failure = true;
         let mut told: BTreeSet<String> = BTreeSet::new();
         loop {
             let begun = tokio::time::Instant::now();
-            let met = match self.fire_due().await {
+            let met = match self.outage.watch("schedules", self.fire_due()).await {
                 Ok(looked) => {
-                    silent_since_failure = true;
                     tell(&looked, &mut told);
                     Met::Done { now: looked.now, next_at: looked.next_at, more: looked.more }
                 }
-                Err(error) => {
-                    // One line per outage, not one per try.
-                    if std::mem::take(&mut silent_since_failure) {
-                        tracing::warn!(%error, "schedules wait for the store");
-                    }
-                    Met::Failed
-                }
+                Err(_) => Met::Failed,
             };
             tokio::time::sleep_until(begun + scheduler.step(met, chance::signed_unit())).await;
         }

@@ -21,8 +21,9 @@ use tenure_core::Token;
 use tenure_core::queue::{Act, Claim, Claims, Ending, Grants, Start};
 use tenure_store::StoreError;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
-/// How long a worker that must leave now waits for the store.
+/// How long a worker that must leave now waits for the store, and any worker once its grace is over.
 const LEAVE_NOW: Duration = Duration::from_secs(2);
 /// How long what is known of limits is believed. A prefetched job too many costs fairness, never W.
 const LIMITS_KNOWN_FOR: Duration = Duration::from_secs(5);
@@ -90,12 +91,16 @@ pub(super) async fn drive(
             None => std::future::pending().await,
         }
     };
+    // A handler that is told to stop at the end of the grace may put its things away, and its ending be written.
+    let at_most = plan.grace.saturating_add(driver.worker.cancel_grace);
     tokio::select! {
-        hurried = driver.shift(Shift::new(plan), leave, leave_now) => {
+        gone_by = driver.shift(Shift::new(plan), at_most, leave, leave_now) => {
             drop(driver);
-            let patience = if hurried { LEAVE_NOW } else { Duration::MAX };
             // What was not written is found by recovery.
-            let _ = tokio::time::timeout(patience, finisher.close()).await;
+            match gone_by {
+                Some(gone_by) => drop(tokio::time::timeout_at(gone_by + LEAVE_NOW, finisher.close()).await),
+                None => finisher.close().await,
+            }
         }
         // Nothing more is written; what was in hand is found by recovery.
         () = killed => {}
@@ -105,23 +110,25 @@ pub(super) async fn drive(
 }
 
 impl Driver {
-    /// Works a whole shift; answers whether it had to end now.
+    /// Works a whole shift, and is gone `at_most` after it was told to leave, whether the store answers or not. Answers
+    /// by when it had to be gone, if it was told to leave.
     async fn shift(
         &mut self,
         mut shift: Shift,
+        at_most: Duration,
         leave: impl Future<Output = ()>,
         leave_now: impl Future<Output = ()>,
-    ) -> bool {
+    ) -> Option<Instant> {
         let queues = self.worker.queue_names();
         let mut listener = self.tenure.store.signals().listen(queues);
         let (mut leave, mut leave_now) = (std::pin::pin!(leave), std::pin::pin!(leave_now));
         let (mut leaving, mut leaving_now) = (false, false);
-        let mut patience = std::pin::pin!(tokio::time::sleep(Duration::MAX));
+        let mut gone_by = None;
         let mut event = Event::Look;
         loop {
             for order in shift.step(event, Moment::now()) {
                 if order == Order::Over {
-                    return leaving_now;
+                    return gone_by;
                 }
                 self.carry_out(order);
             }
@@ -130,12 +137,14 @@ impl Driver {
                 biased;
                 () = &mut leave_now, if !leaving_now => {
                     leaving_now = true;
-                    patience.as_mut().reset(tokio::time::Instant::now() + LEAVE_NOW);
+                    gone_by = Some(Instant::now() + LEAVE_NOW);
                     Event::LeaveNow
                 }
-                () = &mut patience, if leaving_now => return true,
-                () = &mut leave, if !leaving => {
+                () = until(gone_by) => return gone_by,
+                () = &mut leave, if !leaving && !leaving_now => {
                     leaving = true;
+                    // One that never leaves has no time to be gone by.
+                    gone_by = Instant::now().checked_add(at_most);
                     Event::Leave
                 }
                 Some(came) = self.under_way.next() => self.came(came),
@@ -196,7 +205,7 @@ impl Driver {
             }
             let asked_at = Moment::now();
             let unsettled = unsettled.load(Ordering::SeqCst) > 0;
-            let answer = worker.tenure.store.claim(claim).await;
+            let answer = worker.tenure.outage.watch("claims", worker.tenure.store.claim(claim)).await;
             let limited = worker.prefetch == 0 || limited(&worker, &limits).await;
             Came::Claimed { answer, asked_at, limited, unsettled }
         }));
@@ -234,9 +243,8 @@ impl Driver {
                 Event::Claimed { jobs: claims.jobs, again_in, limited, unsettled }
             }
             Came::Claimed { answer: Err(error), .. } => {
-                // One line per outage, not one per try.
+                // Once per outage, not once per try.
                 if std::mem::take(&mut self.silent) {
-                    tracing::warn!(%error, "claims go unanswered");
                     self.worker.hooks.store_away(&error);
                 }
                 Event::Unanswered
@@ -267,6 +275,13 @@ impl Driver {
         for (token, jobs) in grants {
             self.heart.granted(token, Span::of(self.lease), asked_at, jobs);
         }
+    }
+}
+
+async fn until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -127,14 +127,13 @@ impl Writing {
             }
             gathered.iter_mut().for_each(mend);
             let endings = gathered.iter().map(|due| due.ending.clone()).collect();
-            match self.tenure.store.finish(endings).await {
+            match self.tenure.outage.watch("endings", self.tenure.store.finish(endings)).await {
                 Ok(answers) => {
                     failures = 0;
                     gathered.drain(..).zip(answers).for_each(|(due, answer)| self.answered(&due, answer));
                 }
                 Err(error) => {
                     if failures == 0 {
-                        tracing::warn!(%error, endings = gathered.len(), "endings wait for the store");
                         self.hooks.store_away(&error);
                     }
                     tokio::time::sleep((FAILED_WAIT * (1 << failures.min(6))).min(FAILED_WAIT_MAX)).await;

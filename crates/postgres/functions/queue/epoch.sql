@@ -3,6 +3,16 @@
 -- The counter is moved whenever the server is not the one that drew the last token. One more than the backup says is not
 -- new: the same backup may have been restored before, or another standby promoted. Moved to where the clock says, it
 -- leaves behind whatever any other history of this store can have drawn.
+--
+-- Looked at when a token is drawn, and at no other time: whoever opens a store or reads from it writes nothing, and can do
+-- so on a standby.
+
+-- This server and this database, as `epoch` knows them.
+create or replace function tenure.epoch_here() returns tenure.epoch language sql as $$
+    select true, 0, 0::bigint, (select c.system_identifier from pg_control_system() c),
+           left(pg_walfile_name(pg_current_wal_lsn()), 8), 'tenure.lease'::regclass::oid,
+           (select d.oid from pg_database d where d.datname = current_database()), pg_postmaster_start_time()
+$$;
 
 -- Raises the epoch: moves the counter to max(last + 1, milliseconds since 2026 x 2^12), and counts it.
 -- Guard  refuses (TE005) to go beyond 2^53: a clock set far ahead would spend all tokens that are left.
@@ -13,6 +23,7 @@ create or replace function tenure.new_epoch(out epoch integer, out base bigint) 
 declare
     ms bigint := tenure.micros(tenure.clock()) / 1000 - 1767225600000;
 begin
+    insert into tenure.epoch select h.* from tenure.epoch_here() h on conflict do nothing;
     perform from tenure.epoch e for update;
     base := nextval('tenure.grant_counter');
     if ms >= 2199023255552 then
@@ -26,36 +37,33 @@ begin
 end $$;
 
 -- Raises the epoch if the server is not the one that drew the last token.
--- Called when the store opens and when somebody who draws finds that the server was restarted or replaced.
+-- Called when somebody who draws finds that the server was restarted or replaced.
 create or replace function tenure.check_epoch() returns integer language plpgsql as $$
 declare
     known tenure.epoch;
-    here_system bigint := (select system_identifier from pg_control_system());
-    here_timeline text := left(pg_walfile_name(pg_current_wal_lsn()), 8);
-    here_relation oid := 'tenure.lease'::regclass::oid;
-    here_database oid := (select d.oid from pg_database d where d.datname = current_database());
+    here tenure.epoch := tenure.epoch_here();
 begin
-    insert into tenure.epoch
-    values (true, 0, 0, here_system, here_timeline, here_relation, here_database, pg_postmaster_start_time())
-        on conflict do nothing;
+    insert into tenure.epoch select here.* on conflict do nothing;
     select * into known from tenure.epoch for update;
     if (known.system_identifier, known.timeline, known.relation, known.database) is distinct from
-       (here_system, here_timeline, here_relation, here_database) then
+       (here.system_identifier, here.timeline, here.relation, here.database) then
         known.epoch := (select r.epoch from tenure.new_epoch() r);
     end if;
     update tenure.epoch
-       set system_identifier = here_system, timeline = here_timeline, relation = here_relation,
-           database = here_database,
-           server_started_at = pg_postmaster_start_time();
+       set system_identifier = here.system_identifier, timeline = here.timeline, relation = here.relation,
+           database = here.database, server_started_at = here.server_started_at;
     return known.epoch;
 end $$;
 
 -- The base of the epoch, at this very moment. Raises TE001 where the server may not be the one that drew the last token:
--- the caller has the epoch checked, and asks again.
+-- the caller has the epoch checked, and asks again. A standby draws nothing (25006).
 create or replace function tenure.token_base() returns bigint language plpgsql as $$
 declare
     base bigint;
 begin
+    if pg_is_in_recovery() then
+        raise exception 'tenure: a standby is read-only, and draws no token' using errcode = '25006';
+    end if;
     select e.base into base from tenure.epoch e
      where e.timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8)
        and e.server_started_at = pg_postmaster_start_time()

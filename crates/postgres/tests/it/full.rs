@@ -2,6 +2,7 @@
 
 use crate::support::connect;
 use std::collections::BTreeSet;
+use tenure_core::LostReason;
 use tenure_core::queue::{Act, Beat, Claim, ClaimedJob, Ending, NewJob, Status};
 use tenure_postgres::PostgresStore;
 use tenure_store::{QueueStore, StoreError};
@@ -38,6 +39,10 @@ async fn c11_on_a_full_disk_enqueue_says_so_nothing_is_lost_and_work_goes_on_by_
     store.enqueue((0..5).map(|n| NewJob::new("held", "k", n.to_string())).collect()).await.unwrap().unwrap();
     let mut held = store.claim(Claim::new("held", "w").max(5).lease_ms(600_000)).await.unwrap().jobs;
     assert_eq!(held.len(), 5);
+
+    // One whose holder will not get through to the store in time.
+    store.enqueue(vec![NewJob::new("brief", "k", "1")]).await.unwrap().unwrap();
+    let brief = store.claim(Claim::new("brief", "w").lease_ms(100)).await.unwrap().jobs.remove(0);
 
     let mut acknowledged = BTreeSet::new();
     let mut refusals = 0;
@@ -79,6 +84,10 @@ async fn c11_on_a_full_disk_enqueue_says_so_nothing_is_lost_and_work_goes_on_by_
     for job in &held {
         assert_eq!(store.finish(complete(job)).await.unwrap()[0].unwrap().status, Status::Completed);
     }
+    // No room is kept for heartbeats: a lease that ran out meanwhile is somebody else's now, and nothing is lost.
+    let again = store.claim(Claim::new("brief", "v")).await.unwrap().jobs.remove(0);
+    assert!(again.id == brief.id && again.token > brief.token);
+    assert_eq!(store.finish(complete(&brief)).await.unwrap()[0], Err(LostReason::Superseded));
     let mut claimed = BTreeSet::new();
     loop {
         let jobs = store.claim(Claim::new("q", "w").max(100)).await.unwrap().jobs;

@@ -209,6 +209,26 @@ async fn q9_a_failure_committed_after_lanes_were_set_to_continue_stops_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn q9_jobs_of_an_open_transaction_come_after_what_has_begun_and_before_larger_ids() {
+    let open = Open::new().await;
+    open.begin().await;
+    let late = "select tenure.enqueue('q', 'k', '1'::text, '{\"ordering_key\": \"lane\"}')";
+    let late = JobId(open.user.query_one(late, &[]).await.unwrap().get(0));
+    let ids = open.enqueue(jobs(2, |job| job.ordering_key("lane"))).await;
+    assert!(late < ids[0], "its id was drawn first");
+    // Nobody waits for what may never be there.
+    let first = meanwhile("a claim", open.next("q")).await;
+    assert_eq!(first.id, ids[0]);
+    open.commit().await;
+    assert!(open.claim(Claim::new("q", "w")).await.is_empty(), "one at a time");
+    assert_eq!(open.complete(&first).await, Ok(Status::Completed));
+    let second = open.next("q").await;
+    assert_eq!(second.id, late);
+    assert_eq!(open.complete(&second).await, Ok(Status::Completed));
+    assert_eq!(open.next("q").await.id, ids[1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn q9_a_failure_before_lanes_are_set_to_block_stops_none() {
     let open = Open::new().await;
     let ids = open.enqueue(jobs(2, |job| job.ordering_key("lane"))).await;

@@ -1,6 +1,6 @@
 //! The roles of `roles.sql` can do what they are for, and nothing else (docs/decisions/0009).
 
-use crate::support::{connect, database};
+use crate::support::{connect, database, forget_the_server};
 use async_trait::async_trait;
 use std::sync::Arc;
 use tenure_core::Time;
@@ -68,6 +68,7 @@ async fn the_runtime_role_has_every_verb_and_agrees_with_core() {
 async fn with_roles() -> TestDatabase {
     let prepare = async |url: String| -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         PostgresStore::migrate(&url).await?;
+        forget_the_server(&url).await?;
         connect(&url).await.batch_execute(&roles(&url)?).await?;
         Ok(())
     };

@@ -84,9 +84,19 @@ impl Durable {
 pub(crate) async fn database() -> TestDatabase {
     let schema = async |url: String| -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         PostgresStore::migrate(&url).await?;
+        forget_the_server(&url).await?;
         Ok(())
     };
     TestDatabase::create_from_template("queue", schema).await.expect("a database for the test")
+}
+
+/// For a template: its copies are stores that were just made, not copies of one store whose tokens must differ (L2).
+pub(crate) async fn forget_the_server(url: &str) -> Result<(), tokio_postgres::Error> {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    let connection = tokio::spawn(connection);
+    client.batch_execute("delete from tenure.epoch").await?;
+    drop(client);
+    connection.await.expect("no panic")
 }
 
 /// A plain connection beside the store's.

@@ -14,6 +14,7 @@ use tenure_core::{Time, Token};
 use tenure_postgres::PostgresStore;
 use tenure_store::conformance::Harness;
 use tenure_store::{DomainStore, PipelineStore, QueueStore, SyncStore, Upkeep};
+use tenure_testing::TestDatabase;
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
@@ -115,6 +116,27 @@ async fn l2_two_standbys_of_one_primary_promoted_in_turn_draw_no_token_twice() {
         admin.batch_execute(&format!("drop database {name} with (force)")).await.unwrap();
     }
     assert_disjoint(&rounds);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l2_copies_of_a_store_that_never_drew_a_token_draw_none_twice() {
+    let origin = TestDatabase::create().await.unwrap();
+    let store = PostgresStore::open(origin.url()).await.unwrap();
+    store.enqueue(vec![NewJob::new("q", "k", "1")]).await.unwrap().unwrap();
+    drop(store);
+    let admin = connect(&origin.url().replace(origin.name(), "postgres")).await;
+    let first = async |url: &str| {
+        let store = PostgresStore::open(url).await.unwrap();
+        store.claim(Claim::new("q", "w")).await.unwrap().jobs[0].token
+    };
+    let mut tokens = BTreeSet::new();
+    for nth in 0..3 {
+        let name = format!("{}_copy_{nth}", origin.name());
+        copy(&admin, origin.name(), &name).await;
+        assert!(tokens.insert(first(&origin.url().replace(origin.name(), &name)).await), "{tokens:?}");
+        admin.batch_execute(&format!("drop database {name} with (force)")).await.unwrap();
+    }
+    assert!(tokens.insert(first(origin.url()).await), "{tokens:?}");
 }
 
 /// Copies a database, once its last session, of a store that was let go of, has ended.

@@ -123,6 +123,17 @@ async fn a4_an_ending_cut_off_and_sent_again_counts_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn c8_opening_is_tried_again_when_its_connection_is_cut() {
+    let cuttable = Cuttable::start().await;
+    for text in ["to_regclass", "tenure.migration", "tenure.functions"] {
+        cuttable.proxy.cut_before(text);
+        let opened = PostgresStore::open(&format!("{}?listen_url=none", cuttable.proxy.url())).await;
+        cuttable.proxy.struck().await;
+        opened.unwrap_or_else(|error| panic!("{text}: {error}")).now().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a4_a_heartbeat_cut_off_is_sent_again_and_its_checkpoint_kept() {
     let cuttable = Cuttable::start().await;
     for cut in CUTS {

@@ -1,8 +1,10 @@
-//! The judgment: the store's record against the record that the handlers kept.
+//! The judgment: the store's record against the record that the handlers kept. What no history may show, the judge of
+//! histories finds (`tenure_testing::history`); here is what only the record of attempts tells.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use tenure::{AttemptOutcome, Filter, JobId, JobInfo, Reason, Status, Tenure, Token};
+use tenure_testing::history::{Act, Answer, Call, End, Found};
 
 /// Recovery is looked at on the store's own clock; later than this it did not work, on any machine.
 const RECOVERY_MS_MAX: u64 = 30_000;
@@ -13,9 +15,10 @@ pub(crate) struct Record {
     /// Claims whose handler began, each as often as it did.
     pub(crate) starts: BTreeMap<(JobId, Token), u32>,
     ends: BTreeSet<(JobId, Token)>,
-    accepted: BTreeMap<JobId, Vec<Token>>,
-    refused: Vec<(JobId, Token)>,
-    refused_completions: Vec<(JobId, Token)>,
+    refused: usize,
+    refused_completions: usize,
+    /// The same as a history. Processes share no clock here that survives a freeze: nothing is known of when.
+    calls: Vec<Call>,
 }
 
 impl Record {
@@ -38,17 +41,28 @@ impl Record {
         let [what, job, token, verb] = words.as_slice() else { panic!("{line:?} is no line of a record") };
         let (job, token) = (JobId(job.parse().unwrap()), Token(token.parse().unwrap()));
         match (*what, *verb) {
-            ("start", _) => *self.starts.entry((job, token)).or_default() += 1,
+            ("start", _) => {
+                *self.starts.entry((job, token)).or_default() += 1;
+                self.call(Act::Hold { unit: job.to_string(), token: token.0 }, None);
+            }
             ("end", _) => assert!(self.ends.insert((job, token)), "a handler ended twice: {line}"),
-            ("accepted", "complete") => self.accepted.entry(job).or_default().push(token),
+            ("accepted", verb) => self.finish(job, token, verb, Answer::Accepted),
             ("refused", verb) => {
-                self.refused.push((job, token));
-                if verb == "complete" {
-                    self.refused_completions.push((job, token));
-                }
+                self.refused += 1;
+                self.refused_completions += usize::from(verb == "complete");
+                self.finish(job, token, verb, Answer::Refused);
             }
             _ => {}
         }
+    }
+
+    fn finish(&mut self, job: JobId, token: Token, verb: &str, answer: Answer) {
+        let last = verb == "complete";
+        self.call(Act::Finish { unit: job.to_string(), token: token.0, last }, Some(answer));
+    }
+
+    fn call(&mut self, act: Act, answer: Option<Answer>) {
+        self.calls.push(Call { act, asked: 0, answered: answer.map(|answer| (0, answer)) });
     }
 }
 
@@ -82,38 +96,32 @@ pub(crate) async fn judge(
     cancelled: &BTreeSet<JobId>,
     lease_ms: u64,
 ) -> Verdict {
-    let record = Record::read(folder);
+    let mut record = Record::read(folder);
     let jobs = all_jobs(tenure).await;
     // I7, I8: none lost, none too many.
     assert_eq!(jobs.len(), expected, "jobs on record");
     let mut verdict = Verdict {
         starts: record.starts.len(),
-        refused: record.refused.len(),
-        stale_completions: record.refused_completions.len(),
+        refused: record.refused,
+        stale_completions: record.refused_completions,
         ..Verdict::default()
     };
-    // L2: no claim is handed out twice.
-    if let Some((claim, times)) = record.starts.iter().find(|(_, times)| **times > 1) {
-        panic!("claim {claim:?} was started {times} times");
-    }
-    let mut completions = BTreeSet::new();
+    let mut found = Vec::new();
     for job in &jobs {
         let completed_by = ending(job, cancelled.contains(&job.id));
-        completions.extend(completed_by.map(|token| (job.id, token)));
-        let accepted = record.accepted.get(&job.id).map(Vec::as_slice).unwrap_or_default();
-        // I3, I5: at most one completion was ever accepted, and it is the one on record. (A worker that died before it
-        // heard the answer has written nothing.)
-        assert!(accepted.is_empty() || completed_by.is_some_and(|token| accepted == [token]), "{job:?}: {accepted:?}");
+        let unit = job.id.to_string();
+        record.call(Act::Add { unit: unit.clone(), lane: None, limits: Vec::new() }, Some(Answer::Accepted));
+        found.push(Found { unit, end: completed_by.map_or(End::Otherwise, |token| End::By(token.0)) });
         if let Some(token) = completed_by {
             assert!(record.ends.contains(&(job.id, token)), "nobody did the work that {token} completed: {job:?}");
             assert_eq!(job.result.as_deref(), Some(token.to_string().as_str()), "another claim's result: {job:?}");
         }
         recoveries(job, lease_ms, &mut verdict);
     }
-    // L3, L12: a completion that was refused changed nothing.
-    for claim in &record.refused_completions {
-        assert!(!completions.contains(claim), "the completion under {claim:?} was refused, and is on record");
-    }
+    // L2, I3, I5, L3: no claim is handed out twice, at most one completion was ever accepted, it is the one on record, and
+    // one that was refused changed nothing. (A worker that died before it heard the answer has written nothing.)
+    let faults = tenure_testing::history::judge(&record.calls, &found, &BTreeMap::new());
+    assert!(faults.is_empty(), "{faults:#?}");
     assert!(verdict.worst_recovery_ms < RECOVERY_MS_MAX, "{verdict:?}");
     verdict
 }

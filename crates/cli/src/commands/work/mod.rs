@@ -15,13 +15,13 @@ mod ward;
 use crate::failure::Failure;
 use crate::keeper::{Limit, Limits};
 use crate::output::Output;
+use crate::service::Service;
 use crate::span;
 use clap::Args;
 use environment::Environment;
 use program::Program;
 use run::Bench;
 use std::ffi::OsString;
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,6 @@ use tenure::{Tenure, worker_name};
 use tenure_wire::reply;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
-use tracing_subscriber::EnvFilter;
 
 /// How much longer than its program a job is waited for, once it was told to stop: for the keeper's last word.
 const LAST_WORD: Duration = Duration::from_secs(2);
@@ -80,6 +79,10 @@ pub(crate) struct Work {
     /// Between asking a program to stop (SIGTERM) and killing it
     #[arg(long, default_value = "5s", value_name = "SPAN", value_parser = span::ms)]
     kill_after: u64,
+
+    /// How long to wait for a store that is away at the start; 0s: not at all
+    #[arg(long, default_value = "60s", value_name = "SPAN", value_parser = span::ms)]
+    wait_for_store: u64,
 
     /// How long one attempt may take, for jobs that do not say it themselves
     #[arg(long, value_name = "SPAN", value_parser = span::ms)]
@@ -152,13 +155,11 @@ impl Work {
         })
     }
 
+    pub(crate) fn service(&self) -> Service {
+        Service { wait_for_store: Duration::from_millis(self.wait_for_store), log: "warn" }
+    }
+
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let filter = EnvFilter::try_from_env("TENURE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-        tracing_subscriber::fmt()
-            .with_env_filter(filter)
-            .with_writer(std::io::stderr)
-            .with_ansi(std::io::stderr().is_terminal())
-            .init();
         let bench = Arc::new(self.bench()?);
         for warning in handed::warnings() {
             output.note(&warning);

@@ -1,0 +1,137 @@
+//! A store that does not answer: told once when that begins, and once when it is over, with how long it took.
+//!
+//! Every loop of a process asks through [`Outage::watch`], so that an outage is one event and not one line for each of
+//! them and each try. Always true: no more than two lines in [`QUIET`], whatever fails and however often.
+
+use crate::Error;
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tenure_store::StoreError;
+
+/// After the end of an outage no other is told for as long: where some calls are answered and others are not, each answer
+/// would end one.
+const QUIET: Duration = Duration::from_secs(10);
+
+/// Whether the store answers, as far as this process knows.
+#[derive(Debug, Default)]
+pub(crate) struct Outage(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    began: Option<Instant>,
+    told: bool,
+    failed_at: Option<Instant>,
+    ended_at: Option<Instant>,
+    /// What the store answers with another error than that it is away: told once each, until it goes well.
+    failing: BTreeSet<&'static str>,
+}
+
+/// What there is to tell.
+#[derive(Debug, PartialEq)]
+enum News {
+    Away,
+    Back(Duration),
+}
+
+impl State {
+    fn failed(&mut self, now: Instant) -> Option<News> {
+        self.failed_at = Some(now);
+        self.began.get_or_insert(now);
+        let quiet = self.ended_at.is_some_and(|at| now.duration_since(at) < QUIET);
+        if self.told || quiet {
+            return None;
+        }
+        self.told = true;
+        Some(News::Away)
+    }
+
+    /// A call that was sent at `asked_at` was answered. One that was under way when others failed proves nothing.
+    fn answered(&mut self, asked_at: Instant, now: Instant) -> Option<News> {
+        let began = self.began?;
+        if self.failed_at.is_some_and(|at| asked_at <= at) {
+            return None;
+        }
+        self.began = None;
+        self.ended_at = Some(now);
+        std::mem::take(&mut self.told).then(|| News::Back(now.duration_since(began)))
+    }
+}
+
+impl Outage {
+    /// Asks the store for `what`, and tells if the answer is news.
+    pub(crate) async fn watch<T, E: OfStore>(
+        &self,
+        what: &'static str,
+        call: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let asked_at = Instant::now();
+        let answer = call.await;
+        let met = answer.as_ref().err().and_then(OfStore::of_store);
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(error @ StoreError::Unavailable { .. }) = met {
+            if state.failed(Instant::now()).is_some() {
+                tracing::warn!(%error, "the store does not answer: {what} and all else wait for it");
+            }
+            return answer;
+        }
+        if let Some(News::Back(span)) = state.answered(asked_at, Instant::now()) {
+            tracing::warn!("the store answers again, after {:.1} s", span.as_secs_f64());
+        }
+        match met {
+            Some(error) if state.failing.insert(what) => tracing::warn!(%error, "{what} cannot go on"),
+            Some(_) => {}
+            None => drop(state.failing.remove(what)),
+        }
+        answer
+    }
+}
+
+/// An error that may be the store's.
+pub(crate) trait OfStore {
+    /// The store's, if it is.
+    fn of_store(&self) -> Option<&StoreError>;
+}
+
+impl OfStore for StoreError {
+    fn of_store(&self) -> Option<&StoreError> {
+        Some(self)
+    }
+}
+
+impl OfStore for Error {
+    fn of_store(&self) -> Option<&StoreError> {
+        match self {
+            Error::Store(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c6_an_outage_is_told_once_and_its_length_at_its_end() {
+        let (mut state, start) = (State::default(), Instant::now());
+        let at = |ms| start + Duration::from_millis(ms);
+        assert_eq!(state.failed(at(0)), Some(News::Away));
+        assert_eq!(state.failed(at(900)), None);
+        assert_eq!(state.answered(at(500), at(950)), None, "it was sent before the last failure");
+        assert_eq!(state.answered(at(3_000), at(3_001)), Some(News::Back(Duration::from_millis(3_001))));
+        assert_eq!(state.answered(at(3_002), at(3_003)), None);
+    }
+
+    #[test]
+    fn c6_where_some_calls_fail_and_others_do_not_two_lines_are_told_in_ten_seconds() {
+        let (mut state, start) = (State::default(), Instant::now());
+        let mut told = 0;
+        for second in 0..100_u64 {
+            let at = |ms: u64| start + Duration::from_millis(second * 1_000 + ms);
+            told += usize::from(state.failed(at(0)).is_some()) + usize::from(state.answered(at(1), at(2)).is_some());
+        }
+        assert_eq!(told, 20);
+    }
+}
