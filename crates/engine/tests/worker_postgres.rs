@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tenure::prelude::*;
-use tenure_testing::TestDatabase;
+use tenure_testing::{PostgresServer, ServerOptions, TestDatabase};
 use tokio_postgres::{Client, NoTls};
 
 #[derive(Serialize, Deserialize, Job)]
@@ -98,4 +98,42 @@ async fn c8_a_worker_goes_on_after_its_server_ended_every_connection() {
     working.await.unwrap().unwrap();
     let counts = tenure.queue("steps").await.unwrap().unwrap().counts;
     assert_eq!((counts.completed + counts.running + counts.queued, counts.failed), (200, 0));
+}
+
+async fn server() -> PostgresServer {
+    tokio::task::spawn_blocking(|| PostgresServer::start(ServerOptions::fast().tcp())).await.unwrap().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c6_a_worker_goes_over_from_a_primary_that_is_frozen() {
+    let (frozen, good) = tokio::join!(server(), server());
+    let (first, second) = (frozen.tcp_url("postgres").unwrap(), good.tcp_url("postgres").unwrap());
+    let (user, first_place) = first.rsplit_once('@').unwrap();
+    let second_place = second.rsplit_once('@').unwrap().1;
+    // One password for both, as the servers of one cluster have.
+    let password = user.rsplit_once(':').unwrap().1;
+    let hand = connect(&good.url("postgres")).await;
+    hand.batch_execute(&format!("alter role postgres password '{password}'")).await.unwrap();
+    let both = format!("{user}@{},{second_place}?timeout_ms=2000", first_place.split_once('/').unwrap().0);
+    let there = Tenure::open(&good.url("postgres")).await.unwrap();
+
+    let tenure = Tenure::open(&both).await.unwrap();
+    let (done, mut seen) = tokio::sync::mpsc::unbounded_channel();
+    let worker = tenure.worker().handle(move |_: Context, job: Step| {
+        let done = done.clone();
+        async move {
+            let _ = done.send(job.n);
+            Outcome::<()>::done(())
+        }
+    });
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let working = tokio::spawn(worker.run_until(async { drop(stopped.await) }));
+    tenure.enqueue(Step { n: 1 }).await.unwrap();
+    assert_eq!(seen.recv().await, Some(1));
+    frozen.freeze().unwrap();
+    there.enqueue(Step { n: 2 }).await.unwrap();
+    let over = tokio::time::timeout(Duration::from_secs(90), seen.recv()).await.expect("the worker goes over");
+    assert_eq!(over, Some(2));
+    stop.send(()).unwrap();
+    working.await.unwrap().unwrap();
 }
