@@ -43,6 +43,12 @@ pub(crate) const POLL: Duration = Duration::from_millis(5);
 /// A free port may be taken between the look and the server's bind. Losing that race three times running is a finding.
 const PORT_TRIES: u32 = 3;
 
+/// The files of a server that offers TLS, in its folder.
+const AUTHORITY: &str = "authority.pem";
+const AUTHORITY_KEY: &str = "authority.key";
+const CERTIFICATE: &str = "server.pem";
+const CERTIFICATE_KEY: &str = "server.key";
+
 /// How a private server is set up. What is not named keeps PostgreSQL's default.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
@@ -50,6 +56,7 @@ pub struct ServerOptions {
     shared_buffers: String,
     max_connections: u32,
     tcp: bool,
+    tls: bool,
     settings: Vec<(String, String)>,
 }
 
@@ -64,6 +71,7 @@ impl ServerOptions {
             // Tests of one binary run side by side, each with a pool and some with dozens of workers.
             max_connections: 300,
             tcp: false,
+            tls: false,
             settings: Vec::new(),
         }
     }
@@ -91,6 +99,13 @@ impl ServerOptions {
         self
     }
 
+    /// Offer TLS on TCP, under a certificate for 127.0.0.1 by an authority of this server's own. See
+    /// [`PostgresServer::authority`].
+    pub fn tls(mut self) -> Self {
+        self.tls = true;
+        self.tcp()
+    }
+
     /// Any other setting of `postgresql.conf`. A later one wins, over the options above as well.
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((name.into(), value.into()));
@@ -110,6 +125,11 @@ impl ServerOptions {
             ("shared_buffers", self.shared_buffers.clone()),
             ("max_connections", self.max_connections.to_string()),
         ];
+        if self.tls {
+            let file = |name: &str| folder.join(name).display().to_string();
+            settings.extend([("ssl", "on".to_owned()), ("ssl_cert_file", file(CERTIFICATE))]);
+            settings.push(("ssl_key_file", file(CERTIFICATE_KEY)));
+        }
         settings.extend(self.settings.iter().map(|(name, value)| (name.as_str(), value.clone())));
         settings.into_iter().flat_map(|(name, value)| ["-c".to_owned(), format!("{name}={value}")]).collect()
     }
@@ -156,6 +176,12 @@ pub enum ServerError {
     Program {
         /// Which one.
         program: &'static str,
+        /// Its closing lines.
+        output: String,
+    },
+    /// `openssl` could not make the server's certificate.
+    #[error("openssl failed: {output}")]
+    Certificate {
         /// Its closing lines.
         output: String,
     },
@@ -213,6 +239,9 @@ impl PostgresServer {
         let password = random_hex().map_err(ServerError::io("draw a password"))?;
         let server = Self::prepared(options, password)?;
         server.initdb()?;
+        if server.options.tls {
+            server.certify()?;
+        }
         server.on_a_port()
     }
 
@@ -283,14 +312,11 @@ impl PostgresServer {
 
     /// The first process before its children: it starts no others meanwhile.
     fn signal_all(&self, signal: Signal) {
-        let Some(first) = self.pid() else { return };
-        let mut pids = vec![first];
-        pids.extend(children(first));
-        for pid in pids {
-            if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-                // It may have ended already, which is as good.
-                let _ = kill_process(pid, signal);
-            }
+        let process = self.process();
+        let Some(child) = process.as_ref() else { return };
+        for pid in [Pid::from_child(child)].into_iter().chain(children(child.id())) {
+            // Who cannot be reached has ended, which is as good.
+            let _ = send(pid, signal);
         }
     }
 
@@ -350,6 +376,11 @@ impl PostgresServer {
         &self.folder
     }
 
+    /// The certificate of the authority that vouches for this server, if it offers TLS.
+    pub fn authority(&self) -> PathBuf {
+        self.folder.join(AUTHORITY)
+    }
+
     /// The folder of the server's programs: `psql`, `pg_basebackup` and the rest.
     pub fn programs(&self) -> &Path {
         &self.programs
@@ -373,10 +404,11 @@ impl PostgresServer {
             StopMode::Immediate => Signal::QUIT,
         };
         // A child that was not waited for keeps its id: the signal cannot reach a stranger.
-        if let Err(error) = kill_process(Pid::from_child(child), signal)
-            && error != rustix::io::Errno::SRCH
-        {
-            return Err(ServerError::Io { action: "signal the server", source: error.into() });
+        send(Pid::from_child(child), signal)?;
+        // A frozen server hears nothing.
+        send(Pid::from_child(child), Signal::CONT)?;
+        for id in children(child.id()) {
+            send(id, Signal::CONT)?;
         }
         let deadline = Instant::now() + PATIENCE;
         while child.try_wait().map_err(ServerError::io("wait for the server"))?.is_none() {
@@ -464,6 +496,33 @@ impl PostgresServer {
         if output.status.success() { Ok(()) } else { Err(ServerError::Initdb { output: text_of(&output) }) }
     }
 
+    /// Makes an authority, and a certificate by it for the address this server listens on.
+    fn certify(&self) -> Result<(), ServerError> {
+        let new = |subject: &str, key: &str, certificate: &str| {
+            let mut command = self.account.command("openssl");
+            command
+                .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"])
+                .args(["-days", "3650", "-subj", subject, "-keyout"])
+                .arg(self.folder.join(key))
+                .arg("-out")
+                .arg(self.folder.join(certificate));
+            command
+        };
+        let mut signed = new("/CN=tenure test server", CERTIFICATE_KEY, CERTIFICATE);
+        signed
+            .args(["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE", "-CA"])
+            .arg(self.folder.join(AUTHORITY))
+            .arg("-CAkey")
+            .arg(self.folder.join(AUTHORITY_KEY));
+        for mut command in [new("/CN=tenure test authority", AUTHORITY_KEY, AUTHORITY), signed] {
+            let output = command.output().map_err(ServerError::io("run openssl"))?;
+            if !output.status.success() {
+                return Err(ServerError::Certificate { output: text_of(&output) });
+            }
+        }
+        Ok(())
+    }
+
     fn launch(&self) -> Result<Child, ServerError> {
         let log = File::options()
             .create(true)
@@ -508,6 +567,14 @@ impl Drop for PostgresServer {
     }
 }
 
+/// A process that has ended meanwhile needs no signal.
+fn send(process: Pid, signal: Signal) -> Result<(), ServerError> {
+    match kill_process(process, signal) {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+        Err(error) => Err(ServerError::Io { action: "signal the server", source: error.into() }),
+    }
+}
+
 /// A new folder, closed to others, short enough for a socket.
 pub(crate) fn new_folder() -> Result<PathBuf, ServerError> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -529,16 +596,16 @@ pub(crate) fn new_folder() -> Result<PathBuf, ServerError> {
 }
 
 /// The processes that `parent` started.
-fn children(parent: u32) -> Vec<u32> {
+fn children(parent: u32) -> Vec<Pid> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let of_parent = |pid: &u32| {
+    let of_parent = |pid: &i32| {
         // The parent's number is the second word after the program's name, which stands in brackets.
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         let word = stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1));
         word.is_some_and(|word| word == parent.to_string())
     };
-    pids.filter(of_parent).collect()
+    pids.filter(of_parent).filter_map(Pid::from_raw).collect()
 }
 
 fn free_port() -> io::Result<u16> {

@@ -7,12 +7,13 @@ use crate::failure::Failure;
 use serde::Deserialize;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use tenure::Address;
 
 /// Where the work is kept, unless anyone says otherwise.
 const STORE: &str = "sqlite:tenure.db";
 
 /// What a config file may say.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Config {
     /// The store's address.
@@ -20,7 +21,7 @@ struct Config {
 }
 
 /// The store to use: what was said, else what a config file says, else the default.
-pub(crate) fn store(said: Option<String>, file: Option<&Path>) -> Result<String, Failure> {
+pub(crate) fn store(said: Option<Address>, file: Option<&Path>) -> Result<Address, Failure> {
     if let Some(said) = said {
         return Ok(said);
     }
@@ -31,7 +32,7 @@ pub(crate) fn store(said: Option<String>, file: Option<&Path>) -> Result<String,
         })?),
         None => looked_for(|name| std::env::var_os(name)).iter().find_map(|file| read(file).transpose()).transpose()?,
     };
-    Ok(found.and_then(|config| config.store).unwrap_or_else(|| STORE.to_owned()))
+    Ok(found.and_then(|config| config.store).map_or_else(|| Address::new(STORE), Address::new))
 }
 
 fn looked_for(var: impl Fn(&str) -> Option<std::ffi::OsString>) -> Vec<PathBuf> {
@@ -51,10 +52,10 @@ fn read(file: &Path) -> Result<Option<Config>, Failure> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Failure::unreadable(&file.display().to_string(), &error)),
     };
-    // The parser would quote the line it stumbled over, and a store's address may hold a password.
+    // The parser would quote what it stumbled over, and a store's address may hold a password.
     toml::from_str(&text).map(Some).map_err(|error| {
         let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-        Failure::usage(format!("{}, line {line}: {}", file.display(), error.message()))
+        Failure::usage(format!("{}, line {line}: it may say `store = \"ADDRESS\"`, and nothing else", file.display()))
     })
 }
 

@@ -1,7 +1,7 @@
 //! Why a command did not do what was asked, and the exit code that says so to scripts.
 
-use crate::address::masked;
 use std::process::ExitCode;
+use tenure::Address;
 use tenure_server::ServeError;
 use tenure_wire::{Kind, Problem, text};
 
@@ -61,11 +61,11 @@ impl Failure {
         Failure { problem: Problem::new(Kind::Denied, "not_allowed", message), exit: 77 }
     }
 
-    /// The store at `url` cannot be opened.
-    pub(crate) fn opening(url: &str, error: tenure::Error) -> Failure {
+    /// The store at `address` cannot be opened.
+    pub(crate) fn opening(address: &Address, error: tenure::Error) -> Failure {
         let mut failure = Failure::from(error);
         let said = failure.problem.detail.take().unwrap_or_else(|| failure.problem.message.clone());
-        failure.problem.message = masked(&format!("cannot open {url}: {said}"), url);
+        failure.problem.message = format!("cannot open {address}: {said}");
         failure
     }
 

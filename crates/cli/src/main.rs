@@ -7,7 +7,6 @@
 //! 65 bad input, or it does not fit what is on record (a dedup key with another body, a cancel of what has ended, a retry of what has not) · 66 not on record · 69 store
 //! unavailable · 74 output cannot be written · 75 unknown outcome, try again · 77 not allowed.
 
-mod address;
 mod commands;
 mod config;
 mod failure;
@@ -22,7 +21,7 @@ use failure::Failure;
 use output::Output;
 use std::process::ExitCode;
 use std::time::Duration;
-use tenure::Tenure;
+use tenure::{Address, Tenure};
 
 /// Durable work, held under lease.
 #[derive(Debug, Parser)]
@@ -46,7 +45,7 @@ struct Cli {
     /// Where the work is kept: sqlite:FILE, sqlite::memory:, postgres://USER@HOST/DATABASE or memory: [default:
     /// `store` of the config file, else sqlite:tenure.db]
     #[arg(long, global = true, value_name = "URL", env = "TENURE_STORE", hide_env_values = true)]
-    store: Option<String>,
+    store: Option<Address>,
 
     /// The config file [default: ./tenure.toml, else tenure/tenure.toml in your config folder]
     #[arg(long, global = true, value_name = "FILE", env = "TENURE_CONFIG")]
@@ -68,7 +67,7 @@ fn main() -> ExitCode {
     if let Some(ended) = keeper::asked().or_else(commands::demo::worker::asked) {
         return ended;
     }
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
     let output = Output::new(cli.json);
     let ran = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -82,6 +81,23 @@ fn main() -> ExitCode {
             failure.exit()
         }
     }
+}
+
+/// Says what is wrong with the command line. An address in the place of something else would be repeated with its
+/// password.
+fn refuse(error: &clap::Error) -> ! {
+    let mut told = error.render().to_string();
+    for arg in std::env::args_os().skip(1).filter_map(|arg| arg.into_string().ok()) {
+        let value = arg.split_once('=').map_or("", |(_, value)| value);
+        for address in [&arg, value].into_iter().filter(|text| text.contains("://")) {
+            told = told.replace(address, &Address::new(address).to_string());
+        }
+    }
+    if told == error.render().to_string() {
+        error.exit();
+    }
+    eprint!("{told}");
+    std::process::exit(error.exit_code())
 }
 
 async fn run(cli: Cli, output: &Output) -> Result<(), Failure> {
@@ -106,7 +122,7 @@ async fn run(cli: Cli, output: &Output) -> Result<(), Failure> {
     let service = cli.command.service();
     service.iter().for_each(|service| service.log());
     let patience = service.map_or(Duration::ZERO, |service| service.wait_for_store);
-    let opened = Tenure::open_within(&store, patience).await;
+    let opened = Tenure::open_within(store.as_str(), patience).await;
     let tenure = opened.map_err(|error| Failure::opening(&store, error))?;
     let ran = cli.command.run(&tenure, output).await;
     // A process that ends at once would take its wake-ups with it. They are hints: losing them is no failure, and a store

@@ -125,3 +125,41 @@ async fn c8_a_worker_that_starts_while_its_server_is_away_works_once_it_is_back(
     assert_eq!(working.await.unwrap().unwrap().completed, 1);
     assert_eq!(tenure.job(id).await.unwrap().unwrap().status, tenure::Status::Completed);
 }
+
+async fn server() -> PostgresServer {
+    tokio::task::spawn_blocking(|| PostgresServer::start(ServerOptions::fast().tcp())).await.unwrap().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c6_a_worker_goes_over_from_a_primary_that_is_frozen() {
+    let (frozen, good) = tokio::join!(server(), server());
+    let (first, second) = (frozen.tcp_url("postgres").unwrap(), good.tcp_url("postgres").unwrap());
+    let (user, first_place) = first.rsplit_once('@').unwrap();
+    let second_place = second.rsplit_once('@').unwrap().1;
+    // One password for both, as the servers of one cluster have.
+    let password = user.rsplit_once(':').unwrap().1;
+    let hand = connect(&good.url("postgres")).await;
+    hand.batch_execute(&format!("alter role postgres password '{password}'")).await.unwrap();
+    let both = format!("{user}@{},{second_place}?timeout_ms=2000", first_place.split_once('/').unwrap().0);
+    let there = Tenure::open(&good.url("postgres")).await.unwrap();
+
+    let tenure = Tenure::open(&both).await.unwrap();
+    let (done, mut seen) = tokio::sync::mpsc::unbounded_channel();
+    let worker = tenure.worker().handle(move |_: Context, job: Step| {
+        let done = done.clone();
+        async move {
+            let _ = done.send(job.n);
+            Outcome::<()>::done(())
+        }
+    });
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let working = tokio::spawn(worker.run_until(async { drop(stopped.await) }));
+    tenure.enqueue(Step { n: 1 }).await.unwrap();
+    assert_eq!(seen.recv().await, Some(1));
+    frozen.freeze();
+    there.enqueue(Step { n: 2 }).await.unwrap();
+    let over = tokio::time::timeout(Duration::from_secs(90), seen.recv()).await.expect("the worker goes over");
+    assert_eq!(over, Some(2));
+    stop.send(()).unwrap();
+    working.await.unwrap().unwrap();
+}

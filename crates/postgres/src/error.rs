@@ -1,7 +1,7 @@
 //! From the driver's errors to the store's: by cause, without SQL and without secrets.
 
-use deadpool_postgres::PoolError;
 use std::error::Error as _;
+use std::io;
 use tenure_core::queue::{Conflict, JobId};
 use tenure_store::StoreError;
 use tokio_postgres::Error;
@@ -81,16 +81,28 @@ pub(crate) fn of(error: Error, writes: bool) -> StoreError {
     }
 }
 
-/// No connection could be had: nothing was asked.
-pub(crate) fn of_pool(error: PoolError) -> StoreError {
-    match error {
-        PoolError::Backend(error) => match of(error, false) {
-            StoreError::Unavailable { message, .. } => StoreError::unavailable(message),
-            other => other,
-        },
-        PoolError::Timeout(_) => StoreError::unavailable("no connection became free in time"),
-        other => StoreError::unavailable(other),
+/// No session was to be had: nothing was asked.
+pub(crate) fn of_connect(error: Error) -> StoreError {
+    let advice = match error.source() {
+        Some(reason) if reason.to_string() == "server does not support TLS" => {
+            "; to go on in clear text all the same, say sslmode=disable"
+        }
+        Some(reason) if uncertified(reason) => {
+            "; for a server with a certificate of its own, name its authority in sslrootcert"
+        }
+        _ => "",
+    };
+    match of(error, false) {
+        StoreError::Unavailable { message, .. } => StoreError::unavailable(format!("{message}{advice}")),
+        other => other,
     }
+}
+
+/// Whether a connection failed for the server's certificate.
+fn uncertified(reason: &(dyn std::error::Error + 'static)) -> bool {
+    let reason = reason.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    let reason = reason.and_then(|reason| reason.downcast_ref::<rustls::Error>());
+    matches!(reason, Some(rustls::Error::InvalidCertificate(_)))
 }
 
 /// The statement took longer than any of ours should.

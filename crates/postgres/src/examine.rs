@@ -1,6 +1,8 @@
 //! What `tenure doctor` finds on a PostgreSQL.
 
 use crate::PostgresStore;
+use crate::connect::Way;
+use crate::listen::Ear;
 use crate::migrate::{self, Functions};
 use crate::upkeep::first;
 use crate::value::get;
@@ -23,6 +25,7 @@ pub(crate) async fn examine(store: &PostgresStore) -> Result<Vec<Finding>> {
     findings.push(held_back(&row)?);
     findings.push(connections(&row)?);
     findings.push(pooler(store).await?);
+    findings.push(in_transit(store).await?);
     Ok(findings)
 }
 
@@ -183,5 +186,28 @@ async fn pooler(store: &PostgresStore) -> Result<Finding> {
         Finding::advise("pooler", Level::Note, "one in transaction mode", advice)
     } else {
         Finding::fine("pooler", "none, or in session mode")
+    })
+}
+
+/// How both kinds of connections are protected on their way.
+async fn in_transit(store: &PostgresStore) -> Result<Finding> {
+    let topic = "in transit";
+    let calls = store.database.connection().await?.way();
+    let ear = store.listening.ear(store.database.timeout()).await;
+    let wake_ups = match ear {
+        Ear::Unwanted => "not listened for".to_owned(),
+        Ear::Deaf => "no connection".to_owned(),
+        Ear::Open(way) => way.to_string(),
+    };
+    let found = format!("calls: {calls}; wake-ups: {wake_ups}");
+    Ok(if calls == Way::Clear || ear == Ear::Open(Way::Clear) {
+        let advice = "passwords and payloads can be read and changed on their way: say sslmode=require";
+        Finding::advise(topic, Level::Warning, found, advice)
+    } else if ear == Ear::Deaf {
+        let advice = "claims that wait look once a second meanwhile: see that the server, or what listen_url names, can \
+                      be reached and is protected as the address asks";
+        Finding::advise(topic, Level::Warning, found, advice)
+    } else {
+        Finding::fine(topic, found)
     })
 }

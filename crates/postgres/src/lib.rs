@@ -10,7 +10,7 @@
 //! - what the connection lost during a write is an unknown outcome, told as such.
 
 mod address;
-mod cancel;
+mod connect;
 mod cursor;
 mod domain;
 mod error;
@@ -92,7 +92,7 @@ impl PostgresStore {
         let auto_migrate = options.auto_migrate;
         let database = Arc::new(Database::connect(&options)?);
         let signals = Signals::default();
-        let listening = listen::start(&options, signals.clone());
+        let listening = listen::start(&options, signals.clone())?;
         // Heartbeats have connections of their own: whoever waits for a lock with all the others holds none of them up.
         let urgent = Database::connect(&PostgresOptions { connections_max: URGENT_CONNECTIONS, ..options })?;
         Ok(PostgresStore {

@@ -1,40 +1,67 @@
 //! Wake-ups between processes: LISTEN on a connection of its own, NOTIFY gathered into one statement.
 //!
 //! Always true: a hint only. A listener that cannot connect costs time, never correctness; notifications are sent
-//! after the commit they speak of, and never inside it, for NOTIFY takes a lock that all commits share.
+//! after the commit they speak of, and never inside it, for NOTIFY takes a lock that all commits share. A connection
+//! that does not answer in time is given up for another, and whoever waits then looks at everything, for what was told
+//! meanwhile was not heard.
 
 use crate::address::PostgresOptions;
-use crate::pool::tls;
+use crate::connect::{Connector, Session, Way};
 use crate::queue::EVERY_QUEUE;
 use std::collections::BTreeSet;
-use std::future::poll_fn;
+use std::sync::Arc;
 use std::time::Duration;
-use tenure_store::Signals;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::mpsc;
+use tenure_store::{Result, Signals};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
-use tokio_postgres::tls::MakeTlsConnect;
-use tokio_postgres::types::Type;
-use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Socket};
+use tokio_postgres::types::{ToSql, Type};
 
 /// Queues waiting to be told of. When it is full, others find the work by looking.
 const TOLD_MAX: usize = 1_024;
-/// How long a listener waits before it connects again.
+/// How long a listener waits before it connects again, at first and at most.
 const RECONNECT: Duration = Duration::from_secs(1);
+const RECONNECT_MAX: Duration = Duration::from_secs(30);
 /// Notifications are sent at most this often, however many jobs arrive.
 const TELL_EVERY: Duration = Duration::from_millis(5);
+/// One that listens, and one that was given up and is not closed yet.
+const SESSIONS_MAX: usize = 2;
+/// A connection on which nothing is said is asked this often whether it is still there (C3).
+const CHECK_EVERY: Duration = Duration::from_secs(10);
 
 /// The listener's task; it ends with this value.
 #[derive(Debug)]
 pub(crate) struct Listening {
     told: mpsc::Sender<String>,
+    /// How the connection is protected, while there is one. `None`: nobody listens here.
+    way: Option<watch::Receiver<Option<Way>>>,
     task: JoinHandle<()>,
+}
+
+/// What there is to listen with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ear {
+    /// The address says `listen_url=none`.
+    Unwanted,
+    /// It should, and does not.
+    Deaf,
+    /// A connection that listens.
+    Open(Way),
 }
 
 impl Listening {
     /// Tells the other processes, soon, that `queue` may have work.
     pub(crate) fn tell(&self, queue: &str) {
         let _ = self.told.try_send(queue.to_owned());
+    }
+
+    /// Whether it listens; one that has just begun has so long to connect.
+    pub(crate) async fn ear(&self, patience: Duration) -> Ear {
+        let Some(mut way) = self.way.clone() else { return Ear::Unwanted };
+        let open = tokio::time::timeout(patience, way.wait_for(Option::is_some)).await;
+        match open.ok().and_then(|way| way.ok().and_then(|way| *way)) {
+            Some(way) => Ear::Open(way),
+            None => Ear::Deaf,
+        }
     }
 }
 
@@ -45,103 +72,122 @@ impl Drop for Listening {
 }
 
 /// Starts listening and telling.
-pub(crate) fn start(options: &PostgresOptions, signals: Signals) -> Listening {
-    let (told, mut to_tell) = mpsc::channel(TOLD_MAX);
-    let Some(config) = options.listen.clone() else {
+pub(crate) fn start(options: &PostgresOptions, signals: Signals) -> Result<Listening> {
+    let (told, to_tell) = mpsc::channel(TOLD_MAX);
+    let Some(route) = &options.listen else {
         // Nobody takes what is told: the channel is closed, and telling costs nothing.
-        return Listening { told, task: tokio::spawn(async {}) };
+        return Ok(Listening { told, way: None, task: tokio::spawn(async {}) });
     };
-    let options = options.clone();
+    let (way, seen) = watch::channel(None);
+    let mut listener = Listener {
+        connector: Arc::new(Connector::new(route, SESSIONS_MAX)?),
+        // The schema's name was checked to be a plain identifier.
+        channel: format!("{}_wake", options.schema),
+        patience: options.timeout,
+        signals,
+        to_tell,
+        untold: BTreeSet::new(),
+        way,
+    };
     let task = tokio::spawn(async move {
+        let mut pause = RECONNECT;
         loop {
-            if let Err(error) = connected(&options, &config, &signals, &mut to_tell).await {
-                tracing::debug!(error, "the listener lost its connection; looking instead until it is back");
+            let ended = listener.connected().await;
+            if let Err(error) = ended {
+                tracing::debug!(error, "the listener has no connection; looking instead until it is back");
             }
-            // What was enqueued meanwhile was not heard of.
-            signals.ring_all();
-            tokio::time::sleep(RECONNECT).await;
+            pause = if listener.way.send_replace(None).is_some() { RECONNECT } else { (pause * 2).min(RECONNECT_MAX) };
+            // Processes that lost the same server do not come back to it in one moment.
+            tokio::time::sleep(pause + Duration::from_millis(u64::from(std::process::id() % 500))).await;
         }
     });
-    Listening { told, task }
+    Ok(Listening { told, way: Some(seen), task })
 }
 
-async fn connected(
-    options: &PostgresOptions,
-    config: &Config,
-    signals: &Signals,
-    to_tell: &mut mpsc::Receiver<String>,
-) -> Result<(), String> {
-    match tls(options).map_err(|error| error.to_string())? {
-        Some(tls) => {
-            let (client, connection) = connect(config, tls).await?;
-            run(options, client, connection, signals, to_tell).await
-        }
-        None => {
-            let (client, connection) = connect(config, NoTls).await?;
-            run(options, client, connection, signals, to_tell).await
-        }
-    }
+struct Listener {
+    connector: Arc<Connector>,
+    channel: String,
+    /// How long an answer may take.
+    patience: Duration,
+    signals: Signals,
+    to_tell: mpsc::Receiver<String>,
+    /// What no server has taken yet.
+    untold: BTreeSet<String>,
+    way: watch::Sender<Option<Way>>,
 }
 
-async fn connect<T>(config: &Config, tls: T) -> Result<(Client, Connection<Socket, T::Stream>), String>
-where
-    T: MakeTlsConnect<Socket>,
-{
-    config.connect(tls).await.map_err(|error| error.to_string())
-}
-
-async fn run<S>(
-    options: &PostgresOptions,
-    client: Client,
-    mut connection: Connection<Socket, S>,
-    signals: &Signals,
-    to_tell: &mut mpsc::Receiver<String>,
-) -> Result<(), String>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    // The connection answers to nobody while it is not polled: it gets a task of its own, which reports what it hears.
-    let heard = signals.clone();
-    let driver = tokio::spawn(async move {
-        while let Some(message) = poll_fn(|cx| connection.poll_message(cx)).await {
-            match message {
-                Ok(AsyncMessage::Notification(note)) if note.payload() == EVERY_QUEUE => heard.ring_all(),
-                Ok(AsyncMessage::Notification(note)) => heard.ring(note.payload()),
-                Ok(_) => {}
-                Err(error) => return Err(error.to_string()),
-            }
-        }
-        Ok(())
-    });
-    let channel = format!("{}_wake", options.schema);
-    let talked = talk(&client, &channel, to_tell).await;
-    drop(client);
-    driver.abort();
-    talked
-}
-
-async fn talk(client: &Client, channel: &str, to_tell: &mut mpsc::Receiver<String>) -> Result<(), String> {
-    // The channel's name is the schema's, which was checked to be a plain identifier.
-    client.batch_execute(&format!("listen {channel}")).await.map_err(|error| error.to_string())?;
-    loop {
-        let first = tokio::select! {
-            first = to_tell.recv() => first,
-            // A silent connection is asked now and then whether it is still there (C3).
-            () = tokio::time::sleep(Duration::from_secs(10)) => {
-                client.simple_query("select 1").await.map_err(|error| error.to_string())?;
-                continue;
-            }
+impl Listener {
+    /// Listens and tells on one connection, until it is lost.
+    async fn connected(&mut self) -> std::result::Result<(), String> {
+        let (open, mut closed) = oneshot::channel::<()>();
+        let session = self.open(open).await?;
+        let ended = tokio::select! {
+            talked = self.talk(&session) => talked,
+            _ = &mut closed => Err("it was closed".to_owned()),
         };
-        let Some(first) = first else { return Ok(()) };
-        let mut queues = BTreeSet::from([first]);
-        while let Ok(more) = to_tell.try_recv() {
-            queues.insert(more);
-        }
-        let queues: Vec<String> = queues.into_iter().collect();
-        let sql = "select pg_notify($1, q) from unnest($2::text[]) as q";
-        let params =
-            [(&channel as &(dyn tokio_postgres::types::ToSql + Sync), Type::TEXT), (&queues, Type::TEXT_ARRAY)];
-        client.query_typed(sql, &params).await.map_err(|error| error.to_string())?;
-        tokio::time::sleep(TELL_EVERY).await;
+        let connector = self.connector.clone();
+        tokio::spawn(async move { connector.stop(session).await });
+        ended
     }
+
+    /// A session that rings for what it hears, and drops `open` when it ends.
+    async fn open(&self, open: oneshot::Sender<()>) -> std::result::Result<Session, String> {
+        let mut met = Vec::new();
+        for server in self.connector.order() {
+            let opened = async { Ok((self.connector.slot(server).await?, self.connector.open(server).await?)) };
+            match opened.await {
+                Ok((slot, opened)) => {
+                    let signals = self.signals.clone();
+                    return Ok(opened.run(slot, move |note| {
+                        let _ = &open;
+                        match note.payload() {
+                            EVERY_QUEUE => signals.ring_all(),
+                            queue => signals.ring(queue),
+                        }
+                    }));
+                }
+                Err(error) => met.push((server, error)),
+            }
+        }
+        Err(self.connector.failed(met).to_string())
+    }
+
+    async fn talk(&mut self, session: &Session) -> std::result::Result<(), String> {
+        answered(self.patience, session.batch_execute(&format!("listen {}", self.channel))).await?;
+        self.way.send_replace(Some(session.way()));
+        // What was enqueued before was not heard of.
+        self.signals.ring_all();
+        loop {
+            if self.untold.is_empty() {
+                tokio::select! {
+                    first = self.to_tell.recv() => match first {
+                        Some(first) => drop(self.untold.insert(first)),
+                        None => return Ok(()),
+                    },
+                    () = tokio::time::sleep(CHECK_EVERY) => {}
+                }
+            }
+            while let Ok(more) = self.to_tell.try_recv() {
+                self.untold.insert(more);
+            }
+            let queues: Vec<&String> = self.untold.iter().collect();
+            // A hint need not survive a crash, and must not wait for a standby: nobody else could notify meanwhile.
+            let sql = "select pg_notify($1, q)
+                         from (select set_config('synchronous_commit', 'off', true)) as hint, unnest($2::text[]) as q";
+            let params: [(&(dyn ToSql + Sync), Type); 2] = [(&self.channel, Type::TEXT), (&queues, Type::TEXT_ARRAY)];
+            // With nothing to tell it asks whether anyone is there.
+            answered(self.patience, session.query_typed(sql, &params)).await?;
+            self.untold.clear();
+            tokio::time::sleep(TELL_EVERY).await;
+        }
+    }
+}
+
+/// What a server said, unless it took too long: then it is not there any more.
+async fn answered<T>(
+    patience: Duration,
+    asked: impl Future<Output = std::result::Result<T, tokio_postgres::Error>>,
+) -> std::result::Result<T, String> {
+    let answer = tokio::time::timeout(patience, asked).await.map_err(|_| "it did not answer in time".to_owned())?;
+    answer.map_err(|error| error.to_string())
 }

@@ -1,28 +1,27 @@
-//! Connections, and one way to ask.
+//! A pool of connections, and one way to ask.
 //!
 //! Every statement is unnamed and carries its types, so that a pooler in transaction mode can hand it to any server
 //! connection. Deadlocks and serialization failures were rolled back by the server: they are tried again here.
 //!
 //! Always true: a statement that nobody waits for any more, because it took too long or its caller has gone, is cancelled
 //! on the server, and its connection is used no further. Left alone it would go on waiting for its lock, one session
-//! for each call that gave up, and be carried out in the end: a claim whose jobs belong to nobody.
+//! for each call that gave up, and be carried out in the end: a claim whose jobs belong to nobody. And a server has no
+//! more sessions of a pool than its size, those included that were given up and not closed yet: a commit that waits for
+//! a standby, say.
 
 use crate::address::PostgresOptions;
-use crate::cancel;
+use crate::connect::{Connector, Session};
 use crate::error::{self, Kind};
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Timeouts};
-use rustls::{ClientConfig, RootCertStore};
-use rustls_pki_types::CertificateDer;
-use rustls_pki_types::pem::PemObject;
 use std::fmt;
-use std::sync::Arc;
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tenure_core::queue::Conflict;
 use tenure_store::{Result, StoreError};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Config, NoTls, Row};
-use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// A typed parameter.
 pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
@@ -53,11 +52,9 @@ const TRIES: u32 = 8;
 
 /// A pool of connections to one schema.
 pub(crate) struct Database {
-    pool: Pool,
+    pool: Arc<Pool>,
     schema: String,
     timeout: Duration,
-    config: Config,
-    tls: Option<MakeRustlsConnect>,
     /// The database's default isolation is not ours: each statement brings its own transaction.
     wrapped: AtomicBool,
 }
@@ -70,21 +67,14 @@ impl fmt::Debug for Database {
 
 impl Database {
     pub(crate) fn connect(options: &PostgresOptions) -> Result<Database> {
-        let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let tls = tls(options)?;
-        let manager = match tls.clone() {
-            Some(tls) => Manager::from_config(options.config.clone(), tls, manager),
-            None => Manager::from_config(options.config.clone(), NoTls, manager),
+        let pool = Pool {
+            connector: Connector::new(&options.route, options.connections_max)?,
+            turns: Arc::new(Semaphore::new(options.connections_max)),
+            idle: Mutex::new(Vec::new()),
+            returned: Notify::new(),
         };
-        let wait = Some(options.timeout);
-        let pool = Pool::builder(manager)
-            .max_size(options.connections_max)
-            .timeouts(Timeouts { wait, create: wait, recycle: wait })
-            .runtime(Runtime::Tokio1)
-            .build()
-            .map_err(StoreError::broken)?;
-        let (schema, timeout, config) = (options.schema.clone(), options.timeout, options.config.clone());
-        Ok(Database { pool, schema, timeout, config, tls, wrapped: AtomicBool::new(false) })
+        let (schema, timeout) = (options.schema.clone(), options.timeout);
+        Ok(Database { pool: Arc::new(pool), schema, timeout, wrapped: AtomicBool::new(false) })
     }
 
     /// `sql` for the schema of this store. The files are written for the schema `tenure`.
@@ -96,8 +86,16 @@ impl Database {
         &self.schema
     }
 
-    pub(crate) async fn connection(&self) -> Result<Object> {
-        self.pool.get().await.map_err(error::of_pool)
+    /// How long a call waits for its answer.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    pub(crate) async fn connection(&self) -> Result<Pooled> {
+        let turn = tokio::time::timeout(self.timeout, self.pool.turns.clone().acquire_owned()).await;
+        let Ok(Ok(turn)) = turn else { return Err(StoreError::unavailable("no connection became free in time")) };
+        let session = self.pool.session().await?;
+        Ok(Pooled { session: Some(session), pool: self.pool.clone(), _turn: turn })
     }
 
     /// Asks for what changes nothing.
@@ -127,7 +125,7 @@ impl Database {
                 None => {
                     // The idle connections lead to the same silence and would cost the next calls as long, each in its
                     // turn (C4).
-                    self.pool.retain(|_, _| false);
+                    self.pool.retire();
                     return Err(error::timed_out(writes));
                 }
             };
@@ -150,8 +148,8 @@ impl Database {
                 }
                 Kind::ReadOnly => {
                     // A primary that became a standby: this connection will never write again (C6).
-                    drop(Object::take(connection));
-                    self.pool.retain(|_, _| false);
+                    drop(connection.take());
+                    self.pool.retire();
                     return Err(error::of(met, writes));
                 }
                 _ => return Err(error::of(met, writes)),
@@ -160,32 +158,113 @@ impl Database {
     }
 
     /// Asks once. `None` if there was no answer in time; the connection is then gone.
-    async fn once(&self, sql: &str, params: &[Param<'_>], wrapped: bool) -> Result<Option<(Object, Asked)>> {
-        let under_way = UnderWay { database: self, connection: Some(self.connection().await?) };
+    async fn once(&self, sql: &str, params: &[Param<'_>], wrapped: bool) -> Result<Option<(Pooled, Asked)>> {
+        let under_way = UnderWay { connection: Some(self.connection().await?) };
         let asked = tokio::time::timeout(self.timeout, under_way.ask(sql, params, wrapped)).await;
         Ok(asked.ok().map(|asked| (under_way.ended(), asked)))
     }
+}
 
-    /// Cancels what a connection is in the middle of, and closes it.
-    fn abandon(&self, connection: Object) {
-        let client = Object::take(connection);
-        let (token, config) = (client.cancel_token(), self.config.clone());
-        let (tls, timeout) = (self.tls.clone(), self.timeout);
-        let cancelled = async move {
-            let stopped = async {
-                cancel::cancel(&config, &token, tls.as_ref()).await;
-                // Answered when the statement before it has ended. A connection closed earlier may take the request to
-                // cancel with it: a pooler then knows nobody whom it concerns.
-                client.batch_execute("").await
+/// Connections that are not in use wait here.
+struct Pool {
+    connector: Connector,
+    /// One for each caller who has a connection, or is about to.
+    turns: Arc<Semaphore>,
+    /// The latest is used first: the others may then be closed by whoever closes what is idle.
+    idle: Mutex<Vec<Session>>,
+    returned: Notify,
+}
+
+impl Pool {
+    /// One that is idle, or else a new one.
+    async fn session(&self) -> Result<Session> {
+        if let Some(idle) = self.idle() {
+            return Ok(idle);
+        }
+        let mut met = Vec::new();
+        for server in self.connector.order() {
+            let slot = tokio::select! {
+                slot = self.connector.slot(server) => slot,
+                // Others of this server are still closing, and one that is open has become free.
+                returned = self.returned() => return Ok(returned),
             };
-            // A server that is silent will not answer this either.
-            let _ = tokio::time::timeout(timeout, stopped).await;
-            drop(client);
-        };
+            let opened = async { Ok((slot?, self.connector.open(server).await?)) };
+            match opened.await {
+                Ok((slot, opened)) => return Ok(opened.run(slot, drop)),
+                Err(error) => met.push((server, error)),
+            }
+        }
+        Err(self.connector.failed(met))
+    }
+
+    fn idle(&self) -> Option<Session> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.retain(|session| !session.is_closed());
+        idle.pop()
+    }
+
+    async fn returned(&self) -> Session {
+        loop {
+            let returned = self.returned.notified();
+            if let Some(idle) = self.idle() {
+                return idle;
+            }
+            returned.await;
+        }
+    }
+
+    /// Closes what is idle.
+    fn retire(&self) {
+        let retired = std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(retired);
+    }
+}
+
+/// A connection in use. Dropped, it goes back to its pool.
+pub(crate) struct Pooled {
+    session: Option<Session>,
+    pool: Arc<Pool>,
+    _turn: OwnedSemaphorePermit,
+}
+
+impl Pooled {
+    /// For good: it does not go back.
+    fn take(mut self) -> Session {
+        self.session.take().expect("it is there until the end")
+    }
+
+    /// Cancels what it is in the middle of, and closes it.
+    fn abandon(self) {
+        let pool = self.pool.clone();
+        let session = self.take();
         // Without a runtime nothing can be sent any more: then it is closed, and that is all.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(cancelled);
+            runtime.spawn(async move { pool.connector.stop(session).await });
         }
+    }
+}
+
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        let Some(session) = self.session.take() else { return };
+        if !session.is_closed() {
+            self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(session);
+            self.pool.returned.notify_one();
+        }
+    }
+}
+
+impl Deref for Pooled {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        self.session.as_ref().expect("it is there until the end")
+    }
+}
+
+impl DerefMut for Pooled {
+    fn deref_mut(&mut self) -> &mut Session {
+        self.session.as_mut().expect("it is there until the end")
     }
 }
 
@@ -193,12 +272,11 @@ impl Database {
 type Asked = std::result::Result<Vec<Row>, tokio_postgres::Error>;
 
 /// A statement under way. Dropped before its end it is cancelled.
-struct UnderWay<'a> {
-    database: &'a Database,
-    connection: Option<Object>,
+struct UnderWay {
+    connection: Option<Pooled>,
 }
 
-impl UnderWay<'_> {
+impl UnderWay {
     async fn ask(&self, sql: &str, params: &[Param<'_>], wrapped: bool) -> Asked {
         let connection = self.connection.as_ref().expect("it is there until the end");
         if !wrapped {
@@ -223,15 +301,15 @@ impl UnderWay<'_> {
         ended.map(|()| rows)
     }
 
-    fn ended(mut self) -> Object {
+    fn ended(mut self) -> Pooled {
         self.connection.take().expect("it is there until the end")
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for UnderWay {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.take() {
-            self.database.abandon(connection);
+            connection.abandon();
         }
     }
 }
@@ -240,32 +318,4 @@ impl Drop for UnderWay<'_> {
 fn pause(tries: u32) -> Duration {
     let spread = std::process::id() as u64 % 7 + u64::from(tries) * 3;
     Duration::from_millis((1 << tries.min(6)) + spread)
-}
-
-/// The encryption of a connection, or `None` where the address says `sslmode=disable` or names a socket.
-pub(crate) fn tls(options: &PostgresOptions) -> Result<Option<MakeRustlsConnect>> {
-    if !options.encrypted() {
-        return Ok(None);
-    }
-    let mut roots = RootCertStore::empty();
-    match &options.root_certificate {
-        None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
-        Some(file) => {
-            let unreadable = |reason: &dyn std::fmt::Display| StoreError::Address {
-                message: format!("the certificates of `sslrootcert` cannot be read: {reason}"),
-            };
-            let certificates = CertificateDer::pem_file_iter(file).map_err(|error| unreadable(&error))?;
-            for certificate in certificates {
-                let certificate = certificate.map_err(|error| unreadable(&error))?;
-                roots.add(certificate).map_err(|error| unreadable(&error))?;
-            }
-        }
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(StoreError::broken)?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(Some(MakeRustlsConnect::new(config)))
 }

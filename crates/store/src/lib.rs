@@ -7,6 +7,7 @@
 //!
 //! Requests reach a backend checked (`NewJob::check` and its siblings): a backend may rely on their bounds.
 
+mod address;
 mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -27,6 +28,7 @@ use tenure_core::queue::{
 };
 use tenure_core::{Epoch, LostReason, Time};
 
+pub use address::{Address, ServerAddress};
 pub use clock::Clock;
 pub use domain::DomainStore;
 pub use error::{Outcome, StoreError};

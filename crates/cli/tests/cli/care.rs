@@ -39,7 +39,9 @@ fn doctor_ends_with_1_where_a_promise_does_not_hold() {
     let said = String::from_utf8(output.stdout).unwrap();
     let wrong: Vec<&str> = said.lines().filter(|line| line.starts_with("wrong")).collect();
     assert!(wrong.len() == 1 && wrong[0].contains("set fsync = on"), "{said}");
-    for topic in ["standbys", "server", "vacuum", "long transactions", "connections", "pooler", "isolation"] {
+    for topic in
+        ["standbys", "server", "vacuum", "long transactions", "connections", "pooler", "isolation", "in transit"]
+    {
         assert!(said.contains(topic), "{topic}: {said}");
     }
 }

@@ -1,5 +1,6 @@
 //! The binary, as a shell runs it.
 
+mod addresses;
 mod care;
 mod commands;
 mod demo;

@@ -1,10 +1,15 @@
 //! PostgreSQL, tested against a real server.
 
 mod abandoned;
+mod addresses;
+mod backends;
 mod conformance;
 mod domain;
+mod failover;
+mod fake;
 mod full;
 mod limits;
+mod listening;
 mod mixed;
 mod open_transactions;
 mod pipeline_races;
@@ -24,5 +29,6 @@ mod sync_mixed;
 mod sync_waits;
 mod timeouts;
 mod tokens;
+mod transport;
 mod unknown;
 mod workers;

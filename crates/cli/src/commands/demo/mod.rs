@@ -18,7 +18,7 @@ use folder::Folder;
 use paint::Paint;
 use std::time::Duration;
 use story::Story;
-use tenure::{NewJob, Tenure};
+use tenure::{Address, NewJob, Tenure};
 use tenure_wire::reply;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -52,7 +52,7 @@ pub(crate) struct Demo {
 }
 
 impl Demo {
-    pub(crate) async fn run(self, store: &str, output: &Output) -> Result<(), Failure> {
+    pub(crate) async fn run(self, store: &Address, output: &Output) -> Result<(), Failure> {
         let cannot = |error: std::io::Error| Failure::unavailable(format!("cannot listen to signals: {error}"));
         let mut interrupted = signal(SignalKind::interrupt()).map_err(cannot)?;
         let mut terminated = signal(SignalKind::terminate()).map_err(cannot)?;
@@ -64,21 +64,21 @@ impl Demo {
         }
     }
 
-    async fn show(self, store: &str, output: &Output) -> Result<(), Failure> {
+    async fn show(self, store: &Address, output: &Output) -> Result<(), Failure> {
         // The default and the environment are not for play: only a store that was named here is used.
         let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
         let named = words.any(|word| word == "--store" || word.starts_with("--store="));
         let mut folder = if named { None } else { Some(Folder::make()?) };
-        let url = folder.as_ref().map_or_else(|| store.to_owned(), Folder::url);
+        let url = folder.as_ref().map_or_else(|| store.clone(), |folder| Address::new(folder.url()));
         let queue = if named { format!("demo-{}", std::process::id()) } else { "demo".to_owned() };
-        let tenure = Tenure::open(&url).await.map_err(|error| Failure::opening(&url, error))?;
+        let tenure = Tenure::open(url.as_str()).await.map_err(|error| Failure::opening(&url, error))?;
 
         let mut story = Story::begin(Paint::new(output), tenure.clone(), queue.clone(), self.jobs).await?;
         // From 150 to 349 ms each, in no order.
         let job = |i: u32| NewJob::new(&queue, "demo", format!(r#"{{"ms":{}}}"#, 150 + (i * 37) % 200));
         tenure.enqueue_all((0..self.jobs).map(job)).await?;
         story.tell("enqueued", &format!("{} jobs", self.jobs)).await?;
-        let mut crew = Crew::start(&url, &queue, &NAMES)?;
+        let mut crew = Crew::start(url.as_str(), &queue, &NAMES)?;
         let who = NAMES.join(", ");
         story.tell("started", &format!("{who}: a process each, {AT_ONCE} jobs at a time")).await?;
 
