@@ -73,9 +73,9 @@ const CONNECTIONS_MAX: usize = 10;
 /// sent into a dead connection leaves time for another (C4).
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What one host has to take a connection: many times what a busy server on another continent needs. Less where several
-/// hosts share the time of a call, so that the last of them has its turn within it.
-const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// What one host has to take a connection: many times what a busy server on another continent needs, or a pooler that has
+/// none to give. Less where several hosts share the time of a call, so that the last of them has its turn within it.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
 const CONNECT_MIN: Duration = Duration::from_millis(100);
 
 /// What the driver knows. A name that nobody knows is not repeated: it may be part of a password.
@@ -425,7 +425,8 @@ mod tests {
     #[test]
     fn every_host_has_its_share_of_a_call_s_time_to_take_a_connection() {
         let share = |url: &str| PostgresOptions::parse(url).unwrap().route.servers[0].deadline.as_millis();
-        assert_eq!(share("postgres://u@a/db"), 5_000);
+        assert_eq!(share("postgres://u@a/db"), 10_000);
+        assert_eq!(share("postgres://u@a/db?timeout_ms=60000"), 10_000);
         assert_eq!(share("postgres://u@a,b/db"), 5_000);
         assert_eq!(share("postgres://u@a,b,c,d/db"), 2_500);
         assert_eq!(share("postgres://u@a,b/db?timeout_ms=600"), 300);

@@ -171,9 +171,7 @@ impl Listener {
                 self.untold.insert(more);
             }
             let queues: Vec<&String> = self.untold.iter().collect();
-            // A hint need not survive a crash, and must not wait for a standby: nobody else could notify meanwhile.
-            let sql = "select pg_notify($1, q)
-                         from (select set_config('synchronous_commit', 'off', true)) as hint, unnest($2::text[]) as q";
+            let sql = "select pg_notify($1, q) from unnest($2::text[]) as q";
             let params: [(&(dyn ToSql + Sync), Type); 2] = [(&self.channel, Type::TEXT), (&queues, Type::TEXT_ARRAY)];
             // With nothing to tell it asks whether anyone is there.
             answered(self.patience, session.query_typed(sql, &params)).await?;
