@@ -23,6 +23,7 @@ struct State {
     began: Option<Instant>,
     told: bool,
     failed_at: Option<Instant>,
+    /// When the end of one was told last.
     ended_at: Option<Instant>,
     /// What the store answers with another error than that it is away: told once each, until it goes well.
     failing: BTreeSet<&'static str>,
@@ -54,8 +55,11 @@ impl State {
             return None;
         }
         self.began = None;
+        if !std::mem::take(&mut self.told) {
+            return None;
+        }
         self.ended_at = Some(now);
-        std::mem::take(&mut self.told).then(|| News::Back(now.duration_since(began)))
+        Some(News::Back(now.duration_since(began)))
     }
 }
 

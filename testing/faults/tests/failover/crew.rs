@@ -27,7 +27,7 @@ const LEASE: Duration = Duration::from_secs(3);
 /// Two of each.
 const WORKERS: usize = 2;
 /// Something is stuck if it takes longer than this, on any machine.
-const PATIENCE: Duration = Duration::from_secs(150);
+const PATIENCE: Duration = Duration::from_secs(90);
 const QUEUE: &str = "q";
 
 /// Runs what blocks beside the runtime.
@@ -325,7 +325,7 @@ async fn found(tenure: &Tenure) -> Vec<Found> {
         found.push(Found { unit: unit_of(&job.payload), end });
     }
     for (name, offset) in all_offsets() {
-        let ended = matches!(tenure.domain(&name).try_acquire(offset).await, Ok(Acquired::AlreadyProcessed { .. }));
+        let ended = matches!(tenure.domain(&name).try_acquire(offset).await, Ok(Acquired::AlreadyProcessed));
         let end = if ended { End::Untold } else { End::None };
         found.push(Found { unit: unit_at(&name, offset), end });
     }
