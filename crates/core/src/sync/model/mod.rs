@@ -346,7 +346,10 @@ impl Syncs {
                 && event.chunk_hash == refused.chunk_hash
         };
         match events.iter_mut().find(same) {
-            Some(event) => *event = SyncEvent { count: event.count + 1, ..refused },
+            Some(event) => {
+                let first_at = event.first_at.or(Some(event.at));
+                *event = SyncEvent { count: event.count + 1, first_at, ..refused };
+            }
             None => events.push(refused),
         }
     }

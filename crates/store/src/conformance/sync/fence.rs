@@ -160,6 +160,7 @@ pub async fn l8_refusals_are_counted_into_one_event<H: SyncHarness>() {
     let told: Vec<_> = events.iter().map(|event| (event.chunk_hash.as_deref(), event.count, event.lost)).collect();
     assert_eq!(told, [(Some("a"), 3, Some(LostReason::Unknown)), (Some("b"), 1, Some(LostReason::Unknown))]);
     assert_eq!((events[0].at, events[0].owner.as_deref()), (world.now, Some("v")));
+    assert_eq!((events[0].first_at, events[1].first_at), (Some(Time(world.now.0 - 2_000)), None));
 }
 
 pub async fn l8_another_tokens_refusal_is_another_event<H: SyncHarness>() {
