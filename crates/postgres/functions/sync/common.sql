@@ -93,7 +93,7 @@ begin
     else
         lost := 'unknown';
     end if;
-    if on_record then
+    if on_record or kept.token is not null then
         insert into tenure.sync_event as e (at, sync, chunk_hash, what, token, owner, verb, lost)
         values (now, of_sync, hash, 'refused', of_token, of_owner, of_verb, sync_judge.lost)
         on conflict (sync, chunk_hash, token, lost) where what = 'refused' do update
