@@ -293,3 +293,18 @@ async fn x_an_actor_in_plain_sql_is_bounded_and_printable() {
     let kept = sql.query("select by from tenure.changes order by at, was", &[]).await.unwrap();
     assert_eq!((kept[0].get::<_, &str>(0), kept[1].get::<_, &str>(0).len()), ("a?[31m?b?c", 256));
 }
+
+/// A row of a key that can be neither written nor seen, as a trigger or a policy of somebody else's makes it.
+#[tokio::test(flavor = "multi_thread")]
+async fn q7_a_key_that_can_neither_be_taken_nor_found_is_refused_and_not_sought_for_ever() {
+    let (_database, _store, sql) = open().await;
+    let suppress = "create function public.nothing() returns trigger language plpgsql as 'begin return null; end';
+                    create trigger nothing before insert on tenure.dedup for each row execute function public.nothing();
+                    set statement_timeout = '20s'";
+    sql.batch_execute(suppress).await.unwrap();
+    let enqueue = "select tenure.enqueue('q', 'k', '1', '{\"key\": \"a\"}')";
+    let refused = sql.query(enqueue, &[]).await.unwrap_err();
+    assert_eq!(code(&refused), "40001", "{refused}");
+    sql.batch_execute("drop trigger nothing on tenure.dedup").await.unwrap();
+    sql.query(enqueue, &[]).await.unwrap();
+}
