@@ -20,7 +20,7 @@ use commands::Command;
 use failure::Failure;
 use output::Output;
 use std::process::ExitCode;
-use tenure::Tenure;
+use tenure::{Actor, Tenure};
 
 /// Durable work, held under lease.
 #[derive(Debug, Parser)]
@@ -79,6 +79,15 @@ fn main() -> ExitCode {
     }
 }
 
+/// Who gives the command, as far as the system tells: `cli:USER@HOST`.
+fn actor() -> Actor {
+    let named = ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
+    let user = named.into_iter().find(|name| !name.is_empty());
+    let user = user.unwrap_or_else(|| rustix::process::getuid().as_raw().to_string());
+    let host = rustix::system::uname();
+    Actor::of(format_args!("cli:{user}@{}", host.nodename().to_string_lossy()))
+}
+
 async fn run(cli: Cli, output: &Output) -> Result<(), Failure> {
     // What is wrong with the command alone is said before a store is created for it.
     cli.command.check()?;
@@ -99,6 +108,7 @@ async fn run(cli: Cli, output: &Output) -> Result<(), Failure> {
         return demo.run(&store, output).await;
     }
     let tenure = Tenure::open(&store).await.map_err(|error| Failure::opening(&store, error))?;
+    let tenure = tenure.acting_as(actor());
     let ran = cli.command.run(&tenure, output).await;
     // A process that ends at once would take its wake-ups with it. They are hints: losing them is no failure.
     let _ = tenure.close().await;
