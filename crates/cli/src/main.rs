@@ -21,7 +21,7 @@ use failure::Failure;
 use output::Output;
 use std::process::ExitCode;
 use std::time::Duration;
-use tenure::{Address, Tenure};
+use tenure::{Actor, Address, Tenure};
 
 /// Durable work, held under lease.
 #[derive(Debug, Parser)]
@@ -100,6 +100,15 @@ fn refuse(error: &clap::Error) -> ! {
     std::process::exit(error.exit_code())
 }
 
+/// Who gives the command, as far as the system tells: `cli:USER@HOST`.
+fn actor() -> Actor {
+    let named = ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
+    let user = named.into_iter().find(|name| !name.is_empty());
+    let user = user.unwrap_or_else(|| rustix::process::getuid().as_raw().to_string());
+    let host = rustix::system::uname();
+    Actor::of(format_args!("cli:{user}@{}", host.nodename().to_string_lossy()))
+}
+
 async fn run(cli: Cli, output: &Output) -> Result<(), Failure> {
     // What is wrong with the command alone is said before a store is created for it.
     cli.command.check()?;
@@ -123,7 +132,7 @@ async fn run(cli: Cli, output: &Output) -> Result<(), Failure> {
     service.iter().for_each(|service| service.log());
     let patience = service.map_or(Duration::ZERO, |service| service.wait_for_store);
     let opened = Tenure::open_within(store.as_str(), patience).await;
-    let tenure = opened.map_err(|error| Failure::opening(&store, error))?;
+    let tenure = opened.map_err(|error| Failure::opening(&store, error))?.acting_as(actor());
     let ran = cli.command.run(&tenure, output).await;
     // A process that ends at once would take its wake-ups with it. They are hints: losing them is no failure, and a store
     // that is away is not waited for.

@@ -35,6 +35,8 @@ pub const RECEIPT_MS: u64 = 3_600_000;
 pub const BODY_BYTES_MAX: usize = 1 << 20;
 /// Bytes of one bulk call.
 pub const BULK_BYTES_MAX: usize = 16 << 20;
+/// Bytes of a key, and of the name of whoever acts.
+pub const KEY_BYTES_MAX: usize = 256;
 /// Jobs in one bulk call; also endings and heartbeats.
 pub const BULK_MAX: u64 = 10_000;
 /// Items in one page of a list, and the default.
@@ -158,7 +160,7 @@ pub fn name(field: &str, got: &str) -> Result<(), Invalid> {
 
 /// Refuses what is not a key of a domain, lane, tenant, dedup window, matrix or chunk.
 pub fn key(field: &str, got: &str) -> Result<(), Invalid> {
-    if got.is_empty() || got.len() > 256 {
+    if got.is_empty() || got.len() > KEY_BYTES_MAX {
         let limit = "1 to 256 bytes of UTF-8";
         return Err(Invalid::new(Code::InvalidName, field, limit, got));
     }
@@ -187,7 +189,7 @@ pub fn clipped(text: &str) -> String {
 }
 
 /// Control characters, and those that change the direction of the text around them.
-fn misleading(c: char) -> bool {
+pub(crate) fn misleading(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

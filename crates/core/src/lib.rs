@@ -12,10 +12,13 @@
 //! - [`sync`]: syncs cut into chunks; [`sync::Syncs`] is all of them as one value.
 //! - [`schedule`]: jobs that are enqueued by the clock, each slot once.
 //! - [`pipeline`]: runs made of stages with prerequisites; [`pipeline::Pipelines`] is their reference, as above.
+//! - [`actor`] and [`changes`]: who acts, and what was changed about settings.
 //! - [`retry`]: when a failed attempt may run again.
 //! - [`bounds`] and [`json`]: what callers may send, and the one error that says why not.
 
+pub mod actor;
 pub mod bounds;
+pub mod changes;
 pub mod domain;
 pub mod json;
 pub mod lease;
@@ -27,6 +30,7 @@ pub mod schedule;
 pub mod sync;
 pub mod time;
 
+pub use actor::Actor;
 pub use bounds::Invalid;
 pub use lease::{Epoch, LostReason, Token, Tokens};
 pub use time::Time;

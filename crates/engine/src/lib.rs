@@ -64,7 +64,7 @@ pub use tenure_core::queue::{
     Start, Status, Verb, What, Why, Worker as WorkerInfo,
 };
 pub use tenure_core::retry::Backoff;
-pub use tenure_core::{Epoch, Invalid, LostReason, Time, Token, bounds};
+pub use tenure_core::{Actor, Epoch, Invalid, LostReason, Time, Token, bounds, changes};
 pub use tenure_derive::Job;
 pub use tenure_store::{Address, Clock, Finding, Level, Place, StoreError, TransactionError};
 pub use transaction::CallerTransaction;
@@ -101,7 +101,7 @@ impl Tenure {
     pub async fn open_within(url: &str, patience: Duration) -> Result<Tenure> {
         let outage = Arc::new(Outage::default());
         let store = connect::open_within(url, patience, &outage).await?;
-        Ok(Tenure { store, url: Some(url.into()), outage })
+        Ok(Tenure { store: store.acting_as(program()), url: Some(url.into()), outage })
     }
 
     /// Brings the store at `url` to the schema of this version, and answers its number. `None`: such a store has no
@@ -118,7 +118,28 @@ impl Tenure {
 
     /// A Tenure on a store that the caller opened.
     pub fn on(store: impl Store) -> Tenure {
-        Tenure { store: Arc::new(store), url: None, outage: Arc::default() }
+        Tenure { store: store.acting_as(program()), url: None, outage: Arc::default() }
+    }
+
+    /// The same store for whoever acts under this name: what is cancelled, retried, paused, set or removed through the
+    /// handle that is returned names it in its event (L8). Until then it is `lib:` and the name of the program.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure::Error> {
+    /// use tenure::changes::{Face, Subject};
+    /// use tenure::{Actor, Change, Tenure};
+    ///
+    /// let tenure = Tenure::open("memory:").await?;
+    /// let ann = tenure.acting_as(Actor::new("ann@example.com")?);
+    /// ann.change_queue("images", Change { paused: Some(true), ..Change::default() }).await?;
+    ///
+    /// let changes = tenure.changes(Subject::new(Face::Queue, "images")).await?.unwrap();
+    /// assert_eq!(changes[0].message(), "ann@example.com changed paused from false to true");
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn acting_as(&self, actor: Actor) -> Tenure {
+        Tenure { store: self.store.acting_as(actor), url: self.url.clone(), outage: self.outage.clone() }
     }
 
     /// How to open the same store apart from this handle, so that whoever takes all connections of this one does not
@@ -154,6 +175,13 @@ impl Tenure {
     pub async fn describe(&self) -> Result<String> {
         Ok(self.store.describe().await?)
     }
+}
+
+/// Who acts that did not say who it is: this program.
+fn program() -> Actor {
+    let program = std::env::current_exe().ok();
+    let name = program.as_deref().and_then(std::path::Path::file_name).unwrap_or_default();
+    Actor::of(format_args!("lib:{}", name.to_string_lossy()))
 }
 
 impl std::fmt::Debug for Tenure {

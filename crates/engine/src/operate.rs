@@ -2,6 +2,7 @@
 
 use crate::{Error, Result, Tenure};
 use tenure_core::bounds;
+use tenure_core::changes::{Changed, Face, Subject};
 use tenure_core::queue::{
     Action, Change, Explanation, Filter, JobId, Operation, QueueInfo, Refusal, Status, check_running, explain,
 };
@@ -44,6 +45,26 @@ impl Tenure {
     pub async fn set_limit(&self, max_running: Option<u32>) -> Result<()> {
         check_running("max_running", max_running)?;
         Ok(self.store.set_limit(max_running).await?)
+    }
+
+    /// What was changed about a queue, a schedule, a domain, a pipeline or the store, oldest first: the last hundred
+    /// changes of ninety days (L8). `None` if there is and was no such thing.
+    pub async fn changes(&self, of: Subject) -> Result<Option<Vec<Changed>>> {
+        match of.face {
+            Face::Queue | Face::Schedule | Face::Pipeline => bounds::name(of.face.as_str(), &of.name)?,
+            Face::Domain => bounds::key("domain", &of.name)?,
+            Face::Store => {}
+        }
+        let changes = self.store.changes(of.clone()).await?;
+        let known = !changes.is_empty()
+            || match of.face {
+                Face::Queue => self.store.queue(&of.name).await?.is_some(),
+                Face::Schedule => self.store.schedule(&of.name).await?.is_some(),
+                Face::Pipeline => self.store.pipeline(&of.name, None).await?.is_some(),
+                Face::Domain => self.store.domain(&of.name).await?.is_some(),
+                Face::Store => of.name.is_empty(),
+            };
+        Ok(known.then_some(changes))
     }
 
     /// Ends a job: a waiting one at once, a running one by asking its holder, or with `force` now (L11).

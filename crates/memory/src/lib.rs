@@ -9,26 +9,31 @@ mod schedule;
 mod sync;
 
 use async_trait::async_trait;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tenure_core::changes::{Changed, Changes, Difference, Face, Subject};
 use tenure_core::queue::{
     Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
     Operation, Page, Pruned, QueueInfo, Queues, Recovered, Refusal, Situation, Start, Status, Worker,
 };
-use tenure_core::{Epoch, Time};
-use tenure_store::{Clock, Fenced, Finding, Level, Place, QueueStore, Result, Signals, StoreError, Upkeep};
+use tenure_core::{Actor, Epoch, Time};
+use tenure_store::{Clock, Fenced, Finding, Level, Place, QueueStore, Result, Signals, Store, StoreError, Upkeep};
 
 pub use domain::MemoryDomains;
 
-/// A store that lives as long as this value.
-#[derive(Debug, Default)]
+/// A store that lives as long as its handles: a clone is the same store.
+#[derive(Clone, Debug, Default)]
 pub struct MemoryStore {
-    queues: Mutex<Queues>,
-    domains: MemoryDomains,
-    syncs: Mutex<tenure_core::sync::Syncs>,
-    schedules: schedule::Shelf,
-    pipelines: Mutex<tenure_core::pipeline::Pipelines>,
+    queues: Arc<Mutex<Queues>>,
+    domains: Arc<MemoryDomains>,
+    syncs: Arc<Mutex<tenure_core::sync::Syncs>>,
+    schedules: Arc<schedule::Shelf>,
+    pipelines: Arc<Mutex<tenure_core::pipeline::Pipelines>>,
+    /// Locked last, by whoever holds what was changed.
+    changes: Arc<Mutex<Changes>>,
     clock: Clock,
     signals: Signals,
+    /// Who acts through this handle.
+    actor: Actor,
 }
 
 impl MemoryStore {
@@ -41,7 +46,7 @@ impl MemoryStore {
     /// An empty store on a clock of the caller's.
     #[must_use]
     pub fn with_clock(clock: Clock) -> MemoryStore {
-        MemoryStore { domains: MemoryDomains::new(clock.clone()), clock, ..MemoryStore::default() }
+        MemoryStore { domains: Arc::new(MemoryDomains::new(clock.clone())), clock, ..MemoryStore::default() }
     }
 
     /// The domains, for callers in this process who want no more than a lock between them and an answer.
@@ -55,6 +60,10 @@ impl MemoryStore {
         // A step of core either happens or panics before it changes anything a reader relies on.
         let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         (queues, self.clock.now())
+    }
+
+    fn noted(&self) -> MutexGuard<'_, Changes> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -122,7 +131,11 @@ impl QueueStore for MemoryStore {
     async fn change(&self, name: &str, change: Change) -> Result<QueueInfo> {
         let info = {
             let (mut queues, now) = self.locked();
-            queues.change(name, &change, now)
+            let before = queues.queue(name).map(|queue| queue.settings).unwrap_or_default();
+            let info = queues.change(name, &change, now);
+            let differences = before.differences(&info.settings);
+            self.noted().changed(Subject::new(Face::Queue, name), &self.actor, differences, now);
+            info
         };
         self.signals.ring(name);
         Ok(info)
@@ -133,7 +146,12 @@ impl QueueStore for MemoryStore {
     }
 
     async fn set_limit(&self, max_running: Option<u32>) -> Result<()> {
-        self.locked().0.set_limit(max_running);
+        {
+            let (mut queues, now) = self.locked();
+            let difference = Difference::limit(queues.limit(), max_running);
+            queues.set_limit(max_running);
+            self.noted().changed(Subject::store(), &self.actor, difference.into_iter().collect(), now);
+        }
         self.signals.ring_all();
         Ok(())
     }
@@ -141,7 +159,7 @@ impl QueueStore for MemoryStore {
     async fn operate(&self, operations: Vec<Operation>) -> Result<Vec<std::result::Result<Status, Refusal>>> {
         let answers = {
             let (mut queues, now) = self.locked();
-            operations.iter().map(|operation| queues.operate(operation, now)).collect()
+            operations.iter().map(|operation| queues.operate(operation, &self.actor, now)).collect()
         };
         self.signals.ring_all();
         Ok(answers)
@@ -180,6 +198,7 @@ impl Upkeep for MemoryStore {
 
     async fn prune(&self, max: u32) -> Result<Pruned> {
         let (mut queues, now) = self.locked();
+        self.noted().prune(max as usize, now);
         Ok(queues.prune(max as usize, now))
     }
 
@@ -189,9 +208,20 @@ impl Upkeep for MemoryStore {
 
     async fn new_epoch(&self) -> Result<Epoch> {
         let (mut queues, now) = self.locked();
+        let before = queues.epoch();
         let raised = queues.new_epoch(now).ok_or_else(StoreError::tokens_spent)?;
+        let difference = Difference::epoch(before.count, raised.count);
+        self.noted().changed(Subject::store(), &self.actor, difference.into_iter().collect(), now);
         self.domains.set_base(raised.base);
         Ok(raised)
+    }
+
+    fn acting_as(&self, actor: Actor) -> Arc<dyn Store> {
+        Arc::new(MemoryStore { actor, ..self.clone() })
+    }
+
+    async fn changes(&self, subject: Subject) -> Result<Vec<Changed>> {
+        Ok(self.noted().of(&subject))
     }
 
     fn place(&self) -> Place {

@@ -4,6 +4,7 @@ use crate::MemoryStore;
 use async_trait::async_trait;
 use std::sync::{MutexGuard, PoisonError};
 use tenure_core::Time;
+use tenure_core::changes::{Difference, Face, Subject, What};
 use tenure_core::pipeline::{
     Advanced, Applied, Beat, Beaten, Claim, Claims, Definition, Ended, Ending, Filter, History, NewRun, PipelineInfo,
     Pipelines, Recovered, Refusal, Run, RunAction, RunId, RunRefusal, RunStatus, StageInfo, StartRefusal, Taken, Unit,
@@ -23,7 +24,13 @@ impl MemoryStore {
 impl PipelineStore for MemoryStore {
     async fn apply_pipeline(&self, definition: Definition) -> Result<std::result::Result<Applied, Taken>> {
         let (mut pipelines, now) = self.locked_pipelines();
-        Ok(pipelines.apply(definition, now))
+        let (subject, version) = (Subject::new(Face::Pipeline, &definition.name), definition.version);
+        let applied = pipelines.apply(definition, now);
+        if applied == Ok(Applied::Created) {
+            let difference = Some(Difference::version(version));
+            self.noted().add(&subject, &self.actor, What::Created, difference, now);
+        }
+        Ok(applied)
     }
 
     async fn pipeline(&self, name: &str, version: Option<u32>) -> Result<Option<PipelineInfo>> {
@@ -92,7 +99,7 @@ impl PipelineStore for MemoryStore {
     async fn operate_run(&self, id: RunId, action: RunAction) -> Result<std::result::Result<RunStatus, RunRefusal>> {
         let answer = {
             let (mut pipelines, now) = self.locked_pipelines();
-            pipelines.operate(id, &action, now)
+            pipelines.operate(id, &action, &self.actor, now)
         };
         self.signals().ring_all();
         Ok(answer)

@@ -4,6 +4,7 @@ use crate::MemoryStore;
 use async_trait::async_trait;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tenure_core::Time;
+use tenure_core::changes::{Face, Subject, What};
 use tenure_core::queue::Page;
 use tenure_core::schedule::{Due, Fire, Fired, Firing, Put, Refused, Schedule, Schedules};
 use tenure_store::{Result, ScheduleStore};
@@ -23,7 +24,19 @@ impl MemoryStore {
 impl ScheduleStore for MemoryStore {
     async fn put_schedule(&self, put: Put) -> Result<std::result::Result<Schedule, Refused>> {
         let (mut schedules, now) = self.scheduled();
-        Ok(schedules.put(put, now))
+        let before = schedules.schedule(&put.name);
+        let answer = schedules.put(put, now);
+        if let Ok(after) = &answer {
+            let subject = Subject::new(Face::Schedule, &after.name);
+            match before {
+                None => self.noted().add(&subject, &self.actor, What::Created, None, now),
+                Some(before) => {
+                    let differences = before.definition.differences(&after.definition);
+                    self.noted().changed(subject, &self.actor, differences, now);
+                }
+            }
+        }
+        Ok(answer)
     }
 
     async fn schedule(&self, name: &str) -> Result<Option<Schedule>> {
@@ -35,7 +48,13 @@ impl ScheduleStore for MemoryStore {
     }
 
     async fn remove_schedule(&self, name: &str) -> Result<bool> {
-        Ok(self.scheduled().0.remove(name))
+        let (mut schedules, now) = self.scheduled();
+        let there = schedules.remove(name);
+        if there {
+            let subject = Subject::new(Face::Schedule, name);
+            self.noted().add(&subject, &self.actor, What::Removed, None, now);
+        }
+        Ok(there)
     }
 
     async fn firings(&self, name: &str, before: Option<Time>, limit: u32) -> Result<Page<Firing>> {

@@ -56,7 +56,7 @@ impl SyncStore for MemoryStore {
 
     async fn cancel_sync(&self, sync: SyncId, why: Option<String>) -> Result<OrRefused<State>> {
         let (mut syncs, now) = self.locked_syncs();
-        Ok(syncs.cancel(sync, why.as_deref(), now))
+        Ok(syncs.cancel(sync, why.as_deref(), &self.actor, now))
     }
 
     async fn sync(&self, id: SyncId) -> Result<Option<SyncInfo>> {

@@ -294,6 +294,8 @@ create table tenure.event (
     count integer not null default 1,
     what text not null,
     owner text,
+    -- Who acted, of an operator's act.
+    by text,
     verb text,
     lost text,
     reason text,
@@ -302,6 +304,26 @@ create table tenure.event (
 create index event_job on tenure.event (job, id);
 -- Repeated refusals of one token for one reason are counted into one event.
 create unique index event_refused on tenure.event (job, token, lost) where what = 'refused';
+
+-- What was changed about a queue, a schedule, a domain, a pipeline or the store (`face`, and the name; the store has none),
+-- and by whom: the last hundred of each (L8).
+create table tenure.change (
+    id bigint generated always as identity primary key,
+    at timestamptz not null,
+    face text collate "C" not null,
+    name text collate "C" not null,
+    by text not null,
+    what text not null,
+    setting text,
+    was text,
+    became text
+);
+create index change_subject on tenure.change (face, name, id);
+-- What is too old.
+create index change_age on tenure.change (at);
+-- The same for people.
+create view tenure.changes as
+    select c.at, c.face, c.name, c.what, c.setting, c.was, c.became, c.by from tenure.change c;
 
 create table tenure.sighting (
     owner text collate "C" not null,

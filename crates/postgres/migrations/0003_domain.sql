@@ -83,12 +83,16 @@ create table tenure.domain_event (
     nth integer,
     what text not null,
     holder text,
+    -- Who acted, of an operator's act.
+    by text,
     primary key (domain, seq)
 );
 
 create table tenure.domain_refusal (
     domain bigint not null,
     at timestamptz not null,
+    -- The first time, if there was another.
+    first_at timestamptz,
     token bigint not null,
     count bigint not null default 1,
     code text collate "C" not null,

@@ -126,6 +126,8 @@ create index sync_receipt_age on tenure.sync_receipt (at);
 create table tenure.sync_event (
     id bigint generated always as identity primary key,
     at timestamptz not null,
+    -- The first time, where repetitions were counted into one event.
+    first_at timestamptz,
     sync bigint not null,
     token bigint,
     attempt integer,
@@ -133,6 +135,8 @@ create table tenure.sync_event (
     chunk_hash text collate "C" not null,
     what text not null,
     owner text,
+    -- Who acted, of an operator's act.
+    by text,
     verb text,
     lost text,
     reason text,

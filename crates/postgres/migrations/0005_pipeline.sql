@@ -134,6 +134,8 @@ create table tenure.unit_event (
     segment text collate "C" not null,
     what text not null,
     owner text,
+    -- Who acted, of an operator's act.
+    by text,
     verb text,
     lost text,
     reason text,

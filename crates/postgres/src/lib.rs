@@ -35,22 +35,26 @@ use cursor::Cursors;
 use pool::Database;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tenure_core::Actor;
 use tenure_store::{Result, Sightings, Signals, StoreError};
 use told::Told;
 
 /// A store in one schema of a PostgreSQL database.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PostgresStore {
     database: Arc<Database>,
-    urgent: Database,
-    cursors: Cursors,
-    chunk_cursors: sync::ChunkCursors,
-    sightings: Sightings,
+    urgent: Arc<Database>,
+    cursors: Arc<Cursors>,
+    chunk_cursors: Arc<sync::ChunkCursors>,
+    sightings: Arc<Sightings>,
     /// Queues that other processes were told of, or would be soon.
-    told: Told,
+    told: Arc<Told>,
     signals: Signals,
-    listening: listen::Listening,
     auto_migrate: bool,
+    /// Ended with the last handle.
+    listening: Arc<listen::Listening>,
+    /// Who acts through this handle.
+    actor: Actor,
 }
 
 impl PostgresStore {
@@ -97,14 +101,15 @@ impl PostgresStore {
         let urgent = Database::connect(&PostgresOptions { connections_max: URGENT_CONNECTIONS, ..options })?;
         Ok(PostgresStore {
             database,
-            urgent,
-            cursors: Cursors::default(),
-            chunk_cursors: Default::default(),
-            sightings: Sightings::default(),
-            told: Told::default(),
+            urgent: Arc::new(urgent),
+            cursors: Arc::default(),
+            chunk_cursors: Arc::default(),
+            sightings: Arc::default(),
+            told: Arc::default(),
             signals,
-            listening,
             auto_migrate,
+            listening: Arc::new(listening),
+            actor: Actor::default(),
         })
     }
 

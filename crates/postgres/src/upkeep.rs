@@ -2,16 +2,30 @@
 
 use crate::PostgresStore;
 use crate::examine;
-use crate::value::{at, get};
+use crate::pool::Database;
+use crate::value::{at, get, word};
 use async_trait::async_trait;
+use std::sync::Arc;
+use tenure_core::changes::{Changed, Difference, Subject, What};
 use tenure_core::queue::{Pruned, Recovered};
-use tenure_core::{Epoch, Time, Token};
-use tenure_store::{Finding, Place, Result, StoreError, Upkeep};
+use tenure_core::{Actor, Epoch, Time, Token};
+use tenure_store::{Finding, Place, Result, Store, StoreError, Upkeep};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 fn epoch(row: &Row) -> Result<Epoch> {
     Ok(Epoch { count: get::<i32>(row, "epoch")? as u32, base: Token(get(row, "base")?) })
+}
+
+fn changed(row: &Row) -> Result<Changed> {
+    let setting: Option<String> = get(row, "setting")?;
+    let (from, to) = (get(row, "was")?, get(row, "became")?);
+    Ok(Changed {
+        at: at(row, "at")?,
+        by: get(row, "by")?,
+        what: word(row, "what", What::parse)?.ok_or_else(|| StoreError::broken("a change of no kind"))?,
+        difference: setting.map(|setting| Difference { setting, from, to }),
+    })
 }
 
 pub(crate) fn first(rows: Vec<Row>) -> Result<Row> {
@@ -56,7 +70,18 @@ impl Upkeep for PostgresStore {
     }
 
     async fn new_epoch(&self) -> Result<Epoch> {
-        epoch(&first(self.database.write("select epoch, base from tenure.new_epoch()", &[]).await?)?)
+        let (sql, by) = ("select epoch, base from tenure.new_epoch($1)", self.actor.as_str());
+        epoch(&first(self.database.write(sql, &[(&by, Type::TEXT)]).await?)?)
+    }
+
+    fn acting_as(&self, actor: Actor) -> Arc<dyn Store> {
+        Arc::new(PostgresStore { actor, ..self.clone() })
+    }
+
+    async fn changes(&self, subject: Subject) -> Result<Vec<Changed>> {
+        let sql = include_str!("../queries/store/changes.sql");
+        let params = [(&subject.face.as_str() as _, Type::TEXT), (&subject.name as _, Type::TEXT)];
+        self.database.read(sql, &params).await?.iter().map(changed).collect()
     }
 
     fn place(&self) -> Place {

@@ -1,9 +1,13 @@
 //! What every route works with.
 
 use crate::refused::Refused;
+use axum::extract::{ConnectInfo, FromRequestParts};
+use axum::http::request::Parts;
+use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure::{Claim, Claims, Ending, Tenure, pipeline};
+use tenure::{Actor, Claim, Claims, Ending, Tenure, pipeline};
 use tenure_wire::{Kind, Problem, reply, request};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
@@ -44,6 +48,22 @@ pub(crate) struct App {
     pub(crate) options: Options,
     stopping: watch::Receiver<bool>,
     pub(crate) openapi: Arc<str>,
+}
+
+/// The state for an operator's act: what it does names whoever asked by the address it asked from, and by nothing that it
+/// sent (L8). A router that is not told of addresses, as behind a socket of this machine, says `http:local`.
+pub(crate) struct By(pub(crate) App);
+
+impl FromRequestParts<App> for By {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<By, Infallible> {
+        let actor = match parts.extensions.get::<ConnectInfo<SocketAddr>>() {
+            Some(ConnectInfo(peer)) => Actor::of(format_args!("http:{}", peer.ip().to_canonical())),
+            None => Actor::of(format_args!("http:local")),
+        };
+        Ok(By(App { tenure: app.tenure.acting_as(actor), ..app.clone() }))
+    }
 }
 
 impl App {

@@ -29,6 +29,9 @@ use tokio::sync::watch;
 use tower_http::catch_panic::CatchPanicLayer;
 
 /// The API on `tenure`.
+///
+/// Operators' acts name the address they came from where the router is served with axum's `ConnectInfo<SocketAddr>`, and
+/// `http:local` where it is not; no header is believed.
 pub fn router(tenure: Tenure, options: Options) -> Router {
     // Nobody will stop it: its long-polls end by their own time.
     router_until(tenure, options, watch::channel(false).1)

@@ -3,7 +3,9 @@
 use crate::app::Options;
 use crate::router_until;
 use axum::Router;
+use axum::extract::ConnectInfo;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
@@ -13,7 +15,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::Tenure;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
 /// How long the head of a request may take to arrive, and a kept connection may lie idle.
@@ -109,8 +111,21 @@ async fn accept(listener: &TcpListener, connections: &Arc<Semaphore>, graceful: 
     // The semaphore is never closed.
     let Ok(room) = connections.clone().acquire_owned().await else { return };
     match listener.accept().await {
-        Ok((stream, _)) => {
-            let connection = graceful.watch(connection(stream, router.clone()));
+        Ok((stream, peer)) => {
+            // A reply is one small packet that someone waits for.
+            let _ = stream.set_nodelay(true);
+            let api = TowerToHyperService::new(router.clone());
+            // From where they are asked, requests know from their connection alone.
+            let asked = service_fn(move |mut request| {
+                request.extensions_mut().insert(ConnectInfo(peer));
+                api.call(request)
+            });
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD_TIMEOUT)
+                .max_buf_size(HEAD_BYTES_MAX)
+                .serve_connection(TokioIo::new(stream), asked);
+            let connection = graceful.watch(connection);
             tokio::spawn(async move {
                 // A caller who hangs up or talks nonsense is no news.
                 let _ = connection.await;
@@ -122,14 +137,4 @@ async fn accept(listener: &TcpListener, connections: &Arc<Semaphore>, graceful: 
             tokio::time::sleep(ACCEPT_AGAIN).await;
         }
     }
-}
-
-fn connection(stream: TcpStream, router: Router) -> http1::Connection<TokioIo<TcpStream>, TowerToHyperService<Router>> {
-    // A reply is one small packet that someone waits for.
-    let _ = stream.set_nodelay(true);
-    http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
 }

@@ -235,6 +235,8 @@ CREATE TABLE event (
     what    TEXT NOT NULL,
     token   INTEGER,
     owner   TEXT,
+    -- Who acted, of an operator's act.
+    by      TEXT,
     attempt INTEGER,
     verb    TEXT,
     lost    TEXT,
@@ -246,6 +248,23 @@ CREATE TABLE event (
 CREATE INDEX event_job ON event (job);
 -- Repeated refusals are counted into one event for each job, token and reason.
 CREATE UNIQUE INDEX event_refused ON event (job, token, lost) WHERE what = 'refused';
+
+-- What was changed about a queue, a schedule, a domain, a pipeline or the store (`face`, and the name; the store has
+-- none), and by whom: the last hundred of each (L8).
+CREATE TABLE change (
+    id      INTEGER PRIMARY KEY,
+    at      INTEGER NOT NULL,
+    face    TEXT NOT NULL,
+    name    TEXT NOT NULL,
+    by      TEXT NOT NULL,
+    what    TEXT NOT NULL,
+    setting TEXT,
+    was     TEXT,
+    became  TEXT
+) STRICT;
+CREATE INDEX change_subject ON change (face, name, id);
+-- What is too old.
+CREATE INDEX change_age ON change (at);
 
 -- Who looked for work, where and of which kinds, written at most once a minute and kept for a day.
 CREATE TABLE sighting (
@@ -260,6 +279,12 @@ CREATE TABLE sighting (
 -- The newest of a queue; and what is past its day.
 CREATE INDEX sighting_queue ON sighting (queue, seen_at DESC, owner);
 CREATE INDEX sighting_age ON sighting (seen_at);
+
+-- The same for people.
+CREATE VIEW changes AS
+SELECT strftime('%Y-%m-%dT%H:%M:%S', at / 1000000, 'unixepoch') || printf('.%06dZ', at % 1000000) AS at,
+       face, name, what, setting, was, became, by
+FROM change;
 
 -- The queue in the words of its document (Q11). Instants are RFC 3339 text; the subtraction floors, so that instants
 -- before 1970 are spelled right too.

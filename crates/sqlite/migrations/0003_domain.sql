@@ -79,6 +79,8 @@ CREATE TABLE domain_event (
     token        INTEGER,
     holder       TEXT,
     nth          INTEGER,
+    -- Who acted, of an operator's act.
+    by           TEXT,
     PRIMARY KEY (domain, seq)
 ) STRICT, WITHOUT ROWID;
 
@@ -87,6 +89,8 @@ CREATE TABLE domain_refusal (
     domain INTEGER NOT NULL,
     code   TEXT NOT NULL,
     at     INTEGER NOT NULL,
+    -- The first time, if there was another.
+    first_at INTEGER,
     verb   TEXT NOT NULL,
     token  INTEGER NOT NULL,
     count  INTEGER NOT NULL DEFAULT 1,

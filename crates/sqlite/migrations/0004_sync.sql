@@ -142,11 +142,15 @@ CREATE INDEX sync_receipt_age ON sync_receipt (at);
 CREATE TABLE sync_event (
     id         INTEGER PRIMARY KEY,
     at         INTEGER NOT NULL,
+    -- The first time, where repetitions were counted into one event.
+    first_at   INTEGER,
     sync       INTEGER NOT NULL,
     chunk_hash TEXT NOT NULL,
     what       TEXT NOT NULL,
     token      INTEGER,
     owner      TEXT,
+    -- Who acted, of an operator's act.
+    by         TEXT,
     attempt    INTEGER,
     verb       TEXT,
     lost       TEXT,

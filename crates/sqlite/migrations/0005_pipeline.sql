@@ -131,6 +131,8 @@ CREATE TABLE unit_event (
     what    TEXT NOT NULL,
     token   INTEGER,
     owner   TEXT,
+    -- Who acted, of an operator's act.
+    by      TEXT,
     attempt INTEGER,
     verb    TEXT,
     lost    TEXT,

@@ -11,6 +11,7 @@
 
 mod address;
 mod caller;
+mod changes;
 mod connection;
 mod domain;
 mod examine;
@@ -46,29 +47,41 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use tenure_core::changes::{Changed, Subject};
 use tenure_core::queue::{
     Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
     Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Sight, Situation, Start, Status, Worker, worker,
 };
-use tenure_core::{Epoch, Time};
-use tenure_store::{Clock, Fenced, Finding, QueueStore, Result, Sightings, Signals, StoreError, Upkeep};
+use tenure_core::{Actor, Epoch, Time};
+use tenure_store::{Clock, Fenced, Finding, QueueStore, Result, Sightings, Signals, Store, StoreError, Upkeep};
 use writer::Writer;
 
 /// Threads that read: one slow list must not hold up the others.
 const READERS: usize = 2;
 
 /// A store in one SQLite file, or in memory.
+#[derive(Clone)]
 pub struct SqliteStore {
     writes: Arc<Inbox>,
     /// In memory there is one connection, and reads are asked of the writer.
     reads: Arc<Inbox>,
-    /// The writer first, then the readers.
-    threads: Vec<JoinHandle<()>>,
+    /// Ended with the last handle.
+    _threads: Arc<Threads>,
     clock: Clock,
     signals: Signals,
-    sightings: Sightings,
+    sightings: Arc<Sightings>,
     lock_waits: Arc<AtomicU64>,
     place: Place,
+    /// Who acts through this handle.
+    actor: Actor,
+}
+
+/// The threads of one store.
+struct Threads {
+    writes: Arc<Inbox>,
+    reads: Arc<Inbox>,
+    /// The writer first, then the readers.
+    handles: Vec<JoinHandle<()>>,
 }
 
 /// The connections of one store.
@@ -105,36 +118,42 @@ impl SqliteStore {
     fn attend(place: Place, options: &SqliteOptions, opened: Opened) -> Result<SqliteStore> {
         let writes = Arc::new(Inbox::new());
         let reads = if opened.readers.is_empty() { Arc::clone(&writes) } else { Arc::new(Inbox::new()) };
-        let mut store = SqliteStore {
+        let mut threads = Threads {
             writes: Arc::clone(&writes),
             reads: Arc::clone(&reads),
-            threads: Vec::new(),
-            clock: options.clock.clone(),
-            signals: Signals::default(),
-            sightings: Sightings::default(),
-            lock_waits: Arc::default(),
-            place,
+            handles: Vec::with_capacity(1 + READERS),
         };
-        let file = match &store.place {
+        let (clock, signals, lock_waits) = (options.clock.clone(), Signals::default(), Arc::<AtomicU64>::default());
+        let file = match &place {
             Place::Memory => None,
             Place::File(path) => caller::key(path),
         };
         let writer = Writer {
             conn: opened.writer,
             file,
-            inbox: writes,
-            clock: store.clock.clone(),
-            signals: store.signals.clone(),
+            inbox: Arc::clone(&writes),
+            clock: clock.clone(),
+            signals: signals.clone(),
             identity: opened.identity,
-            lock_waits: Arc::clone(&store.lock_waits),
+            lock_waits: Arc::clone(&lock_waits),
             data_version: opened.data_version,
         };
-        store.threads.push(spawn("tenure-sqlite-write", move || writer.run())?);
+        threads.handles.push(spawn("tenure-sqlite-write", move || writer.run())?);
         for conn in opened.readers {
-            let (inbox, clock) = (Arc::clone(&reads), store.clock.clone());
-            store.threads.push(spawn("tenure-sqlite-read", move || reader::run(&conn, inbox, &clock))?);
+            let (inbox, clock) = (Arc::clone(&reads), clock.clone());
+            threads.handles.push(spawn("tenure-sqlite-read", move || reader::run(&conn, inbox, &clock))?);
         }
-        Ok(store)
+        Ok(SqliteStore {
+            writes,
+            reads,
+            _threads: Arc::new(threads),
+            clock,
+            signals,
+            sightings: Arc::default(),
+            lock_waits,
+            place,
+            actor: Actor::default(),
+        })
     }
 
     /// How often a write had to wait because another process held the lock: a measure of how much the file is fought
@@ -170,16 +189,16 @@ impl SqliteStore {
     }
 }
 
-impl Drop for SqliteStore {
+impl Drop for Threads {
     /// Waits until the file is let go of, so that what follows may move or delete it.
     fn drop(&mut self) {
         // The writer goes last: only it can bring the WAL home, and SQLite does that when the last connection closes.
         self.reads.close();
-        let readers = self.threads.drain(1.min(self.threads.len())..);
+        let readers = self.handles.drain(1.min(self.handles.len())..);
         // A thread that panicked has said so.
         readers.for_each(|thread| drop(thread.join()));
         self.writes.close();
-        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+        self.handles.drain(..).for_each(|thread| drop(thread.join()));
     }
 }
 
@@ -238,8 +257,8 @@ impl QueueStore for SqliteStore {
     }
 
     async fn change(&self, name: &str, change: Change) -> Result<QueueInfo> {
-        let name = name.to_owned();
-        self.write(1, move |step| queue::change::change(step, &name, &change)).await
+        let (name, by) = (name.to_owned(), self.actor.clone());
+        self.write(1, move |step| queue::change::change(step, &name, &change, &by)).await
     }
 
     async fn limit(&self) -> Result<Option<u32>> {
@@ -247,11 +266,13 @@ impl QueueStore for SqliteStore {
     }
 
     async fn set_limit(&self, max_running: Option<u32>) -> Result<()> {
-        self.write(1, move |step| queue::change::set_limit(step, max_running)).await
+        let by = self.actor.clone();
+        self.write(1, move |step| queue::change::set_limit(step, max_running, &by)).await
     }
 
     async fn operate(&self, operations: Vec<Operation>) -> Result<Vec<std::result::Result<Status, Refusal>>> {
-        self.write(operations.len(), move |step| queue::operate::operate(step, &operations)).await
+        let by = self.actor.clone();
+        self.write(operations.len(), move |step| queue::operate::operate(step, &operations, &by)).await
     }
 
     async fn workers(&self, after: Option<&str>, limit: u32) -> Result<Page<Worker>> {
@@ -287,7 +308,16 @@ impl Upkeep for SqliteStore {
     }
 
     async fn new_epoch(&self) -> Result<Epoch> {
-        self.write(1, tokens::raise).await?.ok_or_else(StoreError::tokens_spent)
+        let by = self.actor.clone();
+        self.write(1, move |step| tokens::raise(step, &by)).await?.ok_or_else(StoreError::tokens_spent)
+    }
+
+    fn acting_as(&self, actor: Actor) -> Arc<dyn Store> {
+        Arc::new(SqliteStore { actor, ..self.clone() })
+    }
+
+    async fn changes(&self, subject: Subject) -> Result<Vec<Changed>> {
+        self.read(move |step| changes::of(step, &subject)).await
     }
 
     fn place(&self) -> tenure_store::Place {

@@ -1,9 +1,11 @@
 //! Tokens (L2): one counter for all units of the file, in the transaction of whoever draws.
 
+use crate::changes;
 use crate::fault::Done;
 use crate::inbox::Step;
 use crate::sql;
-use tenure_core::{Epoch, Token, Tokens};
+use tenure_core::changes::{Difference, Subject};
+use tenure_core::{Actor, Epoch, Token, Tokens};
 
 /// Draws `n` tokens, which grow.
 pub(crate) fn draw(step: &Step<'_>, n: usize) -> Done<impl Iterator<Item = Token> + use<>> {
@@ -18,10 +20,12 @@ pub(crate) fn epoch(step: &Step<'_>) -> Done<Epoch> {
 }
 
 /// Moves the counter ahead. `None` if no tokens would be left.
-pub(crate) fn raise(step: &Step<'_>) -> Done<Option<Epoch>> {
+pub(crate) fn raise(step: &Step<'_>, by: &Actor) -> Done<Option<Epoch>> {
     let mut tokens = tokens(step)?;
+    let before = tokens.epoch;
     let Some(raised) = tokens.raise(step.now) else { return Ok(None) };
     step.conn.prepare_cached(sql::RAISE)?.execute((tokens.last.0, raised.count, raised.base.0))?;
+    changes::changed(step, &Subject::store(), by, Difference::epoch(before.count, raised.count))?;
     Ok(Some(raised))
 }
 

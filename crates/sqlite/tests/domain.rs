@@ -4,12 +4,12 @@ use async_trait::async_trait;
 use rusqlite::Connection;
 use std::sync::Arc;
 use tempfile::TempDir;
-use tenure_core::Time;
 use tenure_core::domain::{Acquire, Advance, Change, Held};
+use tenure_core::{Actor, Time};
 use tenure_sqlite::{SqliteOptions, SqliteStore, Synchronous, rusqlite};
 use tenure_store::conformance::Harness;
 use tenure_store::conformance::domain::{crowds, walks};
-use tenure_store::{Clock, DomainStore, Store};
+use tenure_store::{Clock, DomainStore, Store, Upkeep};
 
 /// A file of its own for each test, without waiting for the disk: asked is what is answered, not what survives.
 struct File {
@@ -116,4 +116,19 @@ async fn q11_the_view_speaks_the_words_of_the_document() {
     let rows: Vec<Seen> = rows.unwrap().map(Result::unwrap).collect();
     let busy = ("busy".into(), Some(7), Some("1".into()), Some(5_000), Some(0), Some("bob".into()), 1);
     assert_eq!(rows, [busy, ("idle".into(), None, None, None, None, None, 0)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l8_a_view_tells_what_was_changed_and_by_whom() {
+    let file = File::open(Time(5_000_000)).await;
+    let ann = file.store.acting_as(Actor::new("cli:ann@desk").unwrap());
+    let change = |max_retries| Change { max_retries: Some(Some(max_retries)), ..Change::default() };
+    ann.domain_change("d", change(0)).await.unwrap();
+    ann.domain_change("d", change(0)).await.unwrap();
+    let raw = file.raw();
+    let mut view = raw.prepare("SELECT at, face, name, what, setting, was, became, by FROM changes").unwrap();
+    let read = |row: &rusqlite::Row<'_>| (0..8).map(|i| row.get(i)).collect::<rusqlite::Result<Vec<String>>>();
+    let rows: Vec<Vec<String>> = view.query_map([], read).unwrap().map(Result::unwrap).collect();
+    let told = ["1970-01-01T00:00:05.000000Z", "domain", "d", "changed", "max_retries", "3", "0", "cli:ann@desk"];
+    assert_eq!(rows, [told]);
 }

@@ -22,11 +22,13 @@ mod transaction;
 mod wake;
 
 use async_trait::async_trait;
+use std::sync::Arc;
+use tenure_core::changes::{Changed, Subject};
 use tenure_core::queue::{
     Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
     Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status, Worker,
 };
-use tenure_core::{Epoch, LostReason, Time};
+use tenure_core::{Actor, Epoch, LostReason, Time};
 
 pub use address::{Address, ServerAddress};
 pub use clock::Clock;
@@ -128,6 +130,13 @@ pub trait Upkeep: Send + Sync + 'static {
 
     /// Raises the epoch by hand, after a restore the store cannot notice by itself.
     async fn new_epoch(&self) -> Result<Epoch>;
+
+    /// The same store for whoever acts under this name: operators' acts through the handle that is returned name it in
+    /// their events (L8). A handle that was never told is [`Actor::default`]'s.
+    fn acting_as(&self, actor: Actor) -> Arc<dyn Store>;
+
+    /// What was changed about a queue, a schedule, a domain, a pipeline or the store, oldest first (L8).
+    async fn changes(&self, subject: Subject) -> Result<Vec<Changed>>;
 
     /// Where the work is kept, for a transaction of the caller's own (Q10).
     fn place(&self) -> Place;

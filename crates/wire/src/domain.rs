@@ -296,10 +296,13 @@ pub struct Timeline {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = DomainEvent)]
 pub struct Event {
-    /// When, by the store's clock.
+    /// When, by the store's clock; the last time, where repetitions are counted into one event.
     #[schema(value_type = String, format = DateTime)]
     pub at: At,
-    /// What: `expired`, `taken_over`, `retried`, `gave_up`, `takeovers_spent`, `skipped` or `refused`.
+    /// When it happened first, if it happened again.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub first_at: Option<At>,
+    /// What: `expired`, `taken_over`, `retried`, `gave_up`, `takeovers_spent`, `skipped`, `changed` or `refused`.
     pub what: &'static str,
     /// To which offset.
     pub offset: Option<u64>,
@@ -307,6 +310,9 @@ pub struct Event {
     pub token: Option<String>,
     /// By or from whom, where it had a name.
     pub owner: Option<String>,
+    /// Who acted, of an operator's act: `cli:USER@HOST`, `http:ADDRESS`, `sql:ROLE`, `lib:PROGRAM`, or what a program
+    /// calls itself.
+    pub by: Option<String>,
     /// How often, where repetitions are counted into one.
     pub count: u64,
     /// The whole of it as a sentence.
@@ -317,12 +323,14 @@ impl From<Vec<domain::Event>> for Timeline {
     fn from(events: Vec<domain::Event>) -> Timeline {
         let one = |event: domain::Event| Event {
             at: At(event.at),
+            first_at: event.first_at.map(At),
             what: event.what.as_str(),
             offset: event.offset,
             token: event.token.map(|token| token.to_string()),
             message: event.message(),
             count: event.count,
             owner: event.holder.as_deref().map(str::to_owned),
+            by: event.by.as_deref().map(str::to_owned),
         };
         Timeline { events: events.into_iter().map(one).collect() }
     }

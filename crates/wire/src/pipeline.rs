@@ -521,9 +521,12 @@ pub struct RunTimeline {
 /// One thing that happened to a run.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RunEvent {
-    /// When, by the store's clock.
+    /// When, by the store's clock; the last time, where repetitions are counted into one event.
     #[schema(value_type = String, format = DateTime)]
     pub at: At,
+    /// When it happened first, if it happened again.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub first_at: Option<At>,
     /// What: `started`, `claimed`, `split`, `expired`, `refused` …
     pub what: &'static str,
     /// To which stage; null is the run itself.
@@ -534,6 +537,11 @@ pub struct RunEvent {
     pub token: Option<i64>,
     /// By or from whom.
     pub owner: Option<String>,
+    /// Who acted, of an operator's act: `cli:USER@HOST`, `http:ADDRESS`, `sql:ROLE`, `lib:PROGRAM`, or what a program
+    /// calls itself.
+    pub by: Option<String>,
+    /// How often, where repetitions are counted into one event.
+    pub count: u32,
     /// The whole of it as a sentence.
     pub message: String,
 }
@@ -542,12 +550,15 @@ impl From<Vec<tenure::pipeline::Event>> for RunTimeline {
     fn from(events: Vec<tenure::pipeline::Event>) -> RunTimeline {
         let one = |event: tenure::pipeline::Event| RunEvent {
             at: At(event.at),
+            first_at: event.first_at.map(At),
+            count: event.count,
             what: event.what.as_str(),
             token: event.token.map(|token| token.0),
             message: event.message(),
             stage: event.stage,
             segment: event.segment,
             owner: event.owner,
+            by: event.by,
         };
         RunTimeline { events: events.into_iter().map(one).collect() }
     }

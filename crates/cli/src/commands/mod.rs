@@ -1,5 +1,6 @@
 //! The commands: `commands/<noun>/<verb>.rs`, one verb one file.
 
+mod changes;
 mod completions;
 pub(crate) mod demo;
 mod doctor;

@@ -1,5 +1,6 @@
 //! The binary, as a shell runs it.
 
+mod actors;
 mod addresses;
 mod care;
 mod commands;

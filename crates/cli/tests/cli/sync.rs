@@ -40,7 +40,7 @@ fn s6_a_second_plan_is_65_and_names_the_first() {
     let refused: Value = serde_json::from_str(&refused).unwrap();
     assert_eq!((&refused["error"]["code"], &refused["error"]["id"]), (&json!("sync_unfinished"), &json!("1")));
     assert_eq!(place.out(&["sync", "cancel", "1", "--reason", "wrong source"]), "FAILED\n");
-    assert!(place.out(&["sync", "timeline", "1"]).contains("an operator cancelled the sync: wrong source"));
+    assert!(place.out(&["sync", "timeline", "1"]).contains(" cancelled the sync: wrong source"));
     let ended = place.out(&["sync", "show", "1", "--watch"]);
     assert!(ended.contains("error           cancelled"), "{ended}");
     assert!(place.refused(&["sync", "cancel", "1"], 65).contains("already ended"));

@@ -5,8 +5,10 @@
 //! which counts.
 
 use super::answer::Refused;
+use crate::actor::Actor;
+use crate::changes::{Changed, Difference};
 use crate::lease::Token;
-use crate::queue::words;
+use crate::queue::{times, words};
 use crate::time::Time;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,6 +34,8 @@ words! {
         TakeoversSpent = "takeovers_spent",
         /// An operator skipped an offset.
         Skipped = "skipped",
+        /// A setting was changed.
+        Changed = "changed",
         /// A write that no longer counted was refused.
         Refused = "refused",
     }
@@ -52,8 +56,10 @@ words! {
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When, by the store's clock.
+    /// When, by the store's clock; the last time, where repetitions are counted into one event.
     pub at: Time,
+    /// When it happened first, if it happened again.
+    pub first_at: Option<Time>,
     /// What.
     pub what: What,
     /// To which offset; `None` for a refused write.
@@ -62,6 +68,10 @@ pub struct Event {
     pub token: Option<Token>,
     /// The name of the holder, where it had one.
     pub holder: Option<Arc<str>>,
+    /// Who acted, of an operator's act.
+    pub by: Option<Arc<str>>,
+    /// The setting that was changed.
+    pub difference: Option<Difference>,
     /// Of a retry or a give up, how many tries had failed; of a takeover, which one it was.
     pub nth: Option<u32>,
     /// The write that was refused.
@@ -77,7 +87,20 @@ impl Event {
     #[must_use]
     pub fn of(at: Time, what: What, offset: u64) -> Event {
         let offset = Some(offset);
-        Event { at, what, offset, token: None, holder: None, nth: None, verb: None, refused: None, count: 1 }
+        Event {
+            at,
+            first_at: None,
+            what,
+            offset,
+            token: None,
+            holder: None,
+            by: None,
+            difference: None,
+            nth: None,
+            verb: None,
+            refused: None,
+            count: 1,
+        }
     }
 
     /// A write under `token` that was refused.
@@ -85,15 +108,32 @@ impl Event {
     pub fn refused(at: Time, verb: Verb, token: Token, refused: Refused) -> Event {
         Event {
             at,
+            first_at: None,
             what: What::Refused,
             offset: None,
             token: (token.0 > 0).then_some(token),
             holder: None,
+            by: None,
+            difference: None,
             nth: None,
             verb: Some(verb),
             refused: Some(refused.code()),
             count: 1,
         }
+    }
+
+    /// A change of the domain's settings.
+    #[must_use]
+    pub fn changed(changed: Changed) -> Event {
+        let by = Some(changed.by.into());
+        Event { offset: None, by, difference: changed.difference, ..Event::of(changed.at, What::Changed, 0) }
+    }
+
+    /// By this operator.
+    #[must_use]
+    pub fn acted(mut self, actor: &Actor) -> Event {
+        self.by = Some(actor.as_str().into());
+        self
     }
 
     /// Under this lease.
@@ -128,6 +168,7 @@ impl Event {
         let holder = self.holder.as_deref().unwrap_or("someone unnamed");
         let token = self.token.map_or("that is none".to_owned(), |token| token.to_string());
         let nth = self.nth.unwrap_or(0);
+        let operator = self.by.as_deref().unwrap_or("an operator");
         match self.what {
             What::Expired => format!("the lease of {holder} on offset {offset} (token {token}) ran out"),
             What::TakenOver => format!("{holder} took over offset {offset} under token {token}, takeover {nth}"),
@@ -136,10 +177,14 @@ impl Event {
             What::TakeoversSpent => {
                 format!("gave up offset {offset}: its lease ran out again after {nth} takeovers, last at {holder}")
             }
-            What::Skipped => format!("an operator skipped offset {offset}"),
+            What::Skipped => format!("{operator} skipped offset {offset}"),
+            What::Changed => match &self.difference {
+                Some(difference) => format!("{operator} changed {difference}"),
+                None => format!("{operator} changed it"),
+            },
             What::Refused => {
                 let verb = self.verb.map_or("write", Verb::as_str);
-                let times = if self.count > 1 { format!(" ({} times)", self.count) } else { String::new() };
+                let times = times(self.count, self.first_at, self.at);
                 let code = self.refused.unwrap_or("refused");
                 format!("refused a {verb} under token {token}: {code}{times}")
             }
@@ -164,7 +209,7 @@ impl Told {
                 self.events.pop_front();
             }
         } else if let Some(known) = self.refusals.iter_mut().find(|known| known.is_again(&event)) {
-            *known = Event { count: known.count + 1, ..event };
+            *known = Event { count: known.count + 1, first_at: known.first_at.or(Some(known.at)), ..event };
         } else {
             self.refusals.push(event);
             if self.refusals.len() > REFUSALS_KEPT {

@@ -6,6 +6,7 @@ use super::event::Event;
 use super::record::Record;
 use super::request::{Acquire, Advance, Change, DomainInfo, Held, Recovered, Skip, State};
 use super::rules::{self, Asker};
+use crate::actor::Actor;
 use crate::lease::Token;
 use crate::queue::Page;
 use crate::time::Time;
@@ -64,8 +65,8 @@ impl Domain {
     }
 
     /// An operator's skip.
-    pub fn skip(&mut self, offset: u64, now: Time) -> Skipped {
-        sure(rules::skip(&mut self.record, &mut self.book, offset, now))
+    pub fn skip(&mut self, offset: u64, by: &Actor, now: Time) -> Skipped {
+        sure(rules::skip(&mut self.record, &mut self.book, offset, by, now))
     }
 
     /// Tells a lease that ran out. Whether the offset failed for good.
@@ -179,8 +180,8 @@ impl Domains {
     }
 
     /// An operator's skip.
-    pub fn skip(&mut self, skip: &Skip, now: Time) -> Skipped {
-        self.made(&skip.domain, now).skip(skip.offset, now)
+    pub fn skip(&mut self, skip: &Skip, by: &Actor, now: Time) -> Skipped {
+        self.made(&skip.domain, now).skip(skip.offset, by, now)
     }
 
     /// Changes settings; a domain that is not there yet is made.

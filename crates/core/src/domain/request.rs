@@ -3,6 +3,7 @@
 use super::book::Book;
 use super::record::Record;
 use crate::bounds::{self, Code, Invalid};
+use crate::changes::Difference;
 use crate::lease::Token;
 use crate::time::Time;
 use std::sync::Arc;
@@ -221,6 +222,19 @@ impl Change {
 }
 
 impl Settings {
+    /// What `to` has otherwise.
+    #[must_use]
+    pub fn differences(&self, to: &Settings) -> Vec<Difference> {
+        let limit = |max: &Option<u32>| max.map(|max| max.to_string());
+        [
+            Difference::between("max_retries", &self.max_retries, &to.max_retries, |max| Some(max.to_string())),
+            Difference::between("takeovers_max", &self.takeovers_max, &to.takeovers_max, limit),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
     /// These settings with a change.
     #[must_use]
     pub fn changed(self, change: &Change) -> Settings {

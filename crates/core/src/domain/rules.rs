@@ -7,6 +7,7 @@ use super::answer::{Acquired, Advanced, Answer, Beaten, Failed, Refused, Skipped
 use super::book::{Books, Terminal};
 use super::event::{Event, Verb, What};
 use super::record::{Expiry, Lease, Record};
+use crate::actor::Actor;
 use crate::lease::{LostReason, Token, renewed};
 use crate::time::Time;
 use std::sync::Arc;
@@ -181,13 +182,19 @@ pub fn advance<B: Books>(
 }
 
 /// An operator's skip (D7): the offset fails for good wherever it stands, and the others keep their order.
-pub fn skip<B: Books>(record: &mut Record, books: &mut B, offset: u64, now: Time) -> Result<Skipped, B::Error> {
+pub fn skip<B: Books>(
+    record: &mut Record,
+    books: &mut B,
+    offset: u64,
+    by: &Actor,
+    now: Time,
+) -> Result<Skipped, B::Error> {
     match books.terminal(offset)? {
         Some(Terminal::Processed) => return Ok(Skipped::AlreadyProcessed),
         Some(Terminal::Failed) => return Ok(Skipped::AlreadyFailed),
         None => {}
     }
-    let mut event = Event::of(now, What::Skipped, offset);
+    let mut event = Event::of(now, What::Skipped, offset).acted(by);
     match record.lease.take_if(|lease| lease.offset == offset) {
         Some(lease) => event = event.by(lease.token, lease.holder.as_ref()),
         None => books.leave(offset)?,

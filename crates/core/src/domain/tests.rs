@@ -2,6 +2,7 @@
 
 use super::rules::Asker;
 use super::*;
+use crate::actor::Actor;
 use crate::lease::{LostReason, Token};
 use crate::time::Time;
 use std::sync::Arc;
@@ -125,7 +126,7 @@ fn walk(mut each: impl FnMut(&Domain, &Domain, u64)) {
                 8 => done(it.fail(token, now)),
                 9 => done(it.heartbeat(token, now)),
                 10 => done(it.advance(token, Some(offset), asker, now)),
-                _ if chance(4) == 0 => done(it.skip(offset, now)),
+                _ if chance(4) == 0 => done(it.skip(offset, &Actor::default(), now)),
                 _ => done(it.expire(now)),
             }
             each(&before, &it, offset);
@@ -297,11 +298,14 @@ fn d7_a_skipped_offset_is_failed_wherever_it_stood() {
     for offset in 2..=4 {
         assert_eq!(a.acquire(offset, unnamed(), NOW), ENQUEUED);
     }
-    assert_eq!([a.skip(3, NOW), a.skip(3, NOW)], [Skipped::Skipped, Skipped::AlreadyFailed]);
+    assert_eq!(
+        [a.skip(3, &Actor::default(), NOW), a.skip(3, &Actor::default(), NOW)],
+        [Skipped::Skipped, Skipped::AlreadyFailed]
+    );
     assert_eq!(waiting(&a), [2, 4]);
-    assert_eq!(a.skip(1, NOW), Skipped::Skipped);
+    assert_eq!(a.skip(1, &Actor::default(), NOW), Skipped::Skipped);
     assert_eq!(a.succeed(token, NOW), Err(Refused::LeaseNotFound));
-    assert_eq!(a.skip(77, NOW), Skipped::Skipped);
+    assert_eq!(a.skip(77, &Actor::default(), NOW), Skipped::Skipped);
     assert_eq!(a.acquire(77, unnamed(), NOW), Ok(Acquired::AlreadyFailed));
     acquired(&mut a, 2);
 }

@@ -4,8 +4,9 @@
 
 use super::request::History;
 use super::unit::{Outcome, Reason, Run, RunId, RunStatus, StageInfo, Verb};
+use crate::actor::Actor;
 use crate::lease::{LostReason, Token};
-use crate::queue::words;
+use crate::queue::{times, words};
 use crate::time::Time;
 
 words! {
@@ -63,6 +64,8 @@ pub struct Event {
     pub token: Option<Token>,
     /// By or from whom.
     pub owner: Option<String>,
+    /// Who acted, of an operator's act.
+    pub by: Option<String>,
     /// Attempts counted when it happened.
     pub attempt: Option<u32>,
     /// The write that was refused; `None` for a heartbeat.
@@ -95,6 +98,7 @@ impl Event {
             what,
             token: None,
             owner: None,
+            by: None,
             attempt: None,
             verb: None,
             lost: None,
@@ -120,6 +124,13 @@ impl Event {
         self
     }
 
+    /// By this operator.
+    #[must_use]
+    pub fn acted(mut self, actor: &Actor) -> Event {
+        self.by = Some(actor.as_str().to_owned());
+        self
+    }
+
     /// With the beginning of an error.
     #[must_use]
     pub fn error(mut self, error: Option<&str>) -> Event {
@@ -141,6 +152,7 @@ impl Event {
     #[must_use]
     pub fn message(&self) -> String {
         let owner = self.owner.as_deref().unwrap_or("someone");
+        let operator = self.by.as_deref().unwrap_or("an operator");
         let token = self.token.map_or("-".to_owned(), |token| token.to_string());
         let attempt = self.attempt.unwrap_or(0);
         let error = self.error.as_deref().map_or(String::new(), |error| format!(": {error}"));
@@ -167,16 +179,16 @@ impl Event {
                 let why = self.reason.map_or("it failed", Reason::sentence);
                 format!("{unit} failed for good: {why}{error}")
             }
-            What::Cancelled if self.stage.is_none() => format!("an operator cancelled the run{error}"),
+            What::Cancelled if self.stage.is_none() => format!("{operator} cancelled the run{error}"),
             What::Cancelled => format!("the lease of {owner} on {unit} (token {token}) ended with the run"),
-            What::RetriedByOperator => format!("an operator put {unit} back, its attempts begin anew"),
-            What::Repaired => format!("an operator had {unit} done again: its artifacts were gone or damaged"),
-            What::Paused => "an operator paused the run".to_owned(),
-            What::Resumed => "an operator resumed the run".to_owned(),
+            What::RetriedByOperator => format!("{operator} put {unit} back, its attempts begin anew"),
+            What::Repaired => format!("{operator} had {unit} done again: its artifacts were gone or damaged"),
+            What::Paused => format!("{operator} paused the run"),
+            What::Resumed => format!("{operator} resumed the run"),
             What::Refused => {
                 let verb = self.verb.map_or("heartbeat", Verb::as_str);
                 let lost = self.lost.unwrap_or(LostReason::Unknown);
-                let times = if self.count > 1 { format!(" ({} times)", self.count) } else { String::new() };
+                let times = times(self.count.into(), self.first_at, self.at);
                 format!("refused a {verb} of {unit} from {owner} under token {token}: {}{times}", lost.sentence())
             }
         }

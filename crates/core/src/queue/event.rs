@@ -5,6 +5,7 @@
 
 use super::job::{Job, JobId, Outcome, Reason, words};
 use super::request::Verb;
+use crate::actor::Actor;
 use crate::lease::{LostReason, Token};
 use crate::time::Time;
 
@@ -53,6 +54,8 @@ pub struct Event {
     pub token: Option<Token>,
     /// By or from whom.
     pub owner: Option<String>,
+    /// Who acted, of an operator's act.
+    pub by: Option<String>,
     /// Attempts counted when it happened; `None` where the attempt was not counted.
     pub attempt: Option<u32>,
     /// The write that was refused; `None` for a heartbeat.
@@ -87,6 +90,7 @@ impl Event {
             what,
             token: None,
             owner: None,
+            by: None,
             attempt: None,
             verb: None,
             lost: None,
@@ -105,6 +109,13 @@ impl Event {
         self
     }
 
+    /// By this operator.
+    #[must_use]
+    pub fn acted(mut self, actor: &Actor) -> Event {
+        self.by = Some(actor.as_str().to_owned());
+        self
+    }
+
     /// With the beginning of an error.
     #[must_use]
     pub fn error(mut self, error: Option<&str>) -> Event {
@@ -116,6 +127,7 @@ impl Event {
     #[must_use]
     pub fn message(&self) -> String {
         let owner = self.owner.as_deref().unwrap_or("someone");
+        let operator = self.by.as_deref().unwrap_or("an operator");
         let token = self.token.map_or("-".to_owned(), |token| token.to_string());
         let attempt = self.attempt.unwrap_or(0);
         let error = self.error.as_deref().map_or(String::new(), |error| format!(": {error}"));
@@ -140,9 +152,9 @@ impl Event {
                 Some(Reason::Cancelled) => format!("{owner} found it no longer wanted{error}"),
                 None => "failed for good".to_owned(),
             },
-            What::CancelRequested => format!("an operator asked {owner} to stop{error}"),
-            What::Cancelled => format!("cancelled by an operator{error}"),
-            What::RetriedByOperator => "an operator put it back, its attempts begin anew".to_owned(),
+            What::CancelRequested => format!("{operator} asked {owner} to stop{error}"),
+            What::Cancelled => format!("cancelled by {operator}{error}"),
+            What::RetriedByOperator => format!("{operator} put it back, its attempts begin anew"),
             What::Expired if self.attempt.is_none() => {
                 format!("the lease of {owner} (token {token}) ran out before it was started; attempt given back")
             }
@@ -150,8 +162,7 @@ impl Event {
             What::Refused => {
                 let verb = self.verb.map_or("heartbeat", Verb::as_str);
                 let lost = self.lost.unwrap_or(LostReason::Unknown);
-                let times =
-                    if self.count > 1 { format!(" ({} times{})", self.count, self.span()) } else { String::new() };
+                let times = times(self.count.into(), self.first_at, self.at);
                 format!("refused a {verb} from {owner} under token {token}: {}{times}", lost.sentence())
             }
         }
@@ -162,11 +173,15 @@ impl Event {
         let ms = self.until.map_or(0, |until| until.ms_since(self.at));
         if ms == 0 { "at once".to_owned() } else { format!("in {}", rounded(ms)) }
     }
+}
 
-    /// From the first time to the last, of what was counted into one event.
-    fn span(&self) -> String {
-        let ms = self.first_at.map_or(0, |first| self.at.ms_since(first));
-        if ms == 0 { String::new() } else { format!(" in {}", rounded(ms)) }
+/// How often something happened from the first time to the last, where it was counted into one event.
+pub(crate) fn times(count: u64, first_at: Option<Time>, at: Time) -> String {
+    let ms = first_at.map_or(0, |first| at.ms_since(first));
+    match (count, ms) {
+        (..=1, _) => String::new(),
+        (_, 0) => format!(" ({count} times)"),
+        _ => format!(" ({count} times in {})", rounded(ms)),
     }
 }
 

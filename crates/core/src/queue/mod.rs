@@ -21,6 +21,7 @@ pub mod rules;
 mod settings;
 pub mod worker;
 
+pub(crate) use event::times;
 pub(crate) use job::words;
 
 pub use event::{Event, REFUSALS_KEPT, What, timeline};

@@ -2,6 +2,7 @@
 
 use super::job::words;
 use crate::bounds::{self, Invalid};
+use crate::changes::Difference;
 use crate::time::Time;
 
 words! {
@@ -127,6 +128,27 @@ pub fn check_running(field: &str, max: Option<u32>) -> Result<(), Invalid> {
 }
 
 impl Settings {
+    /// What `to` has otherwise.
+    #[must_use]
+    pub fn differences(&self, to: &Settings) -> Vec<Difference> {
+        let number = |max: &Option<u32>| max.map(|max| max.to_string());
+        let rate = |rate: &Option<Rate>| rate.map(|rate| format!("{} in {} ms", rate.max, rate.period_ms));
+        [
+            Difference::between("paused", &self.paused, &to.paused, |paused| Some(paused.to_string())),
+            Difference::between("max_running", &self.max_running, &to.max_running, number),
+            Difference::between("max_running_per_key", &self.max_running_per_key, &to.max_running_per_key, number),
+            Difference::between("lane_on_failure", &self.lane_on_failure, &to.lane_on_failure, |lane| {
+                Some(lane.to_string())
+            }),
+            Difference::between("retention_ms", &self.retention_ms, &to.retention_ms, |ms| Some(ms.to_string())),
+            Difference::between("rate_limit", &self.rate_limit, &to.rate_limit, rate),
+            Difference::between("rate_limit_per_key", &self.rate_limit_per_key, &to.rate_limit_per_key, rate),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
     /// These settings with a change.
     #[must_use]
     pub fn changed(self, change: &Change) -> Settings {

@@ -1,7 +1,9 @@
 //! What can be asked of schedules, and what is answered.
 
 use crate::bounds::{self, Code, Invalid};
+use crate::changes::Difference;
 use crate::queue::{JobId, NewJob, words};
+use crate::retry::Backoff;
 use crate::time::Time;
 
 /// Bytes of a cron expression.
@@ -110,6 +112,42 @@ pub struct Definition {
     pub paused: bool,
     /// The job to enqueue for each slot.
     pub job: NewJob,
+}
+
+impl Definition {
+    /// What `to` has otherwise, under the names of the wire. Payloads are not repeated: they may hold what should not
+    /// outlive them.
+    #[must_use]
+    pub fn differences(&self, to: &Definition) -> Vec<Difference> {
+        let text = |text: &String| Some(text.clone());
+        let key = |key: &Option<String>| key.clone();
+        let backoff = |backoff: &Option<Backoff>| {
+            let one = |of: &Backoff| {
+                let Backoff { initial_ms, factor, max_ms, jitter } = of;
+                format!("{initial_ms} ms times {factor} up to {max_ms} ms, jitter {jitter}")
+            };
+            backoff.as_ref().map(one)
+        };
+        let (a, b) = (&self.job, &to.job);
+        [
+            Difference::between("cron", &self.cron, &to.cron, text),
+            Difference::between("zone", &self.zone, &to.zone, text),
+            Difference::between("catch_up", &self.catch_up, &to.catch_up, |catch_up| Some(catch_up.to_string())),
+            Difference::between("paused", &self.paused, &to.paused, |paused| Some(paused.to_string())),
+            Difference::between("job.queue", &a.queue, &b.queue, text),
+            Difference::between("job.kind", &a.kind, &b.kind, text),
+            Difference::between("job.payload", &a.payload, &b.payload, |of| Some(format!("{} bytes", of.len()))),
+            Difference::between("job.priority", &a.priority, &b.priority, |of| Some(of.to_string())),
+            Difference::between("job.attempts_max", &a.attempts_max, &b.attempts_max, |of| Some(of.to_string())),
+            Difference::between("job.timeout_ms", &a.timeout_ms, &b.timeout_ms, |ms| ms.map(|ms| ms.to_string())),
+            Difference::between("job.backoff", &a.backoff, &b.backoff, backoff),
+            Difference::between("job.ordering_key", &a.ordering_key, &b.ordering_key, key),
+            Difference::between("job.limit_key", &a.limit_key, &b.limit_key, key),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
 }
 
 /// A schedule and how it stands.

@@ -2,8 +2,9 @@
 
 use super::request::Verb;
 use super::unit::{Reason, Sync, SyncId, Unit};
+use crate::actor::Actor;
 use crate::lease::{LostReason, Token};
-use crate::queue::words;
+use crate::queue::{times, words};
 use crate::time::Time;
 
 words! {
@@ -31,8 +32,10 @@ words! {
 /// One thing that happened to one sync or chunk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SyncEvent {
-    /// When, by the store's clock.
+    /// When, by the store's clock; the last time, where repetitions are counted into one event.
     pub at: Time,
+    /// When it happened first, if it happened again.
+    pub first_at: Option<Time>,
     /// To which sync.
     pub sync: SyncId,
     /// To which chunk of it; `None` is the sync itself.
@@ -43,6 +46,8 @@ pub struct SyncEvent {
     pub token: Option<Token>,
     /// By or from whom.
     pub owner: Option<String>,
+    /// Who acted, of an operator's act.
+    pub by: Option<String>,
     /// Attempts of the chunk, or crashes of the sync, counted when it happened.
     pub attempt: Option<u32>,
     /// The write that was refused; `None` for a heartbeat.
@@ -66,11 +71,13 @@ impl SyncEvent {
     pub fn new(at: Time, unit: &Unit, what: What) -> SyncEvent {
         SyncEvent {
             at,
+            first_at: None,
             sync: unit.sync,
             chunk_hash: unit.chunk_hash.clone(),
             what,
             token: None,
             owner: None,
+            by: None,
             attempt: None,
             verb: None,
             lost: None,
@@ -85,6 +92,13 @@ impl SyncEvent {
     pub fn by(mut self, owner: &str, token: Option<Token>) -> SyncEvent {
         self.owner = Some(owner.to_owned());
         self.token = token;
+        self
+    }
+
+    /// By this operator.
+    #[must_use]
+    pub fn acted(mut self, actor: &Actor) -> SyncEvent {
+        self.by = Some(actor.as_str().to_owned());
         self
     }
 
@@ -118,12 +132,15 @@ impl SyncEvent {
             What::Cancelled if self.chunk_hash.is_some() => {
                 format!("the lease of {owner} on {unit} (token {token}) was ended with its sync")
             }
-            What::Cancelled => format!("an operator cancelled {unit}{error}"),
+            What::Cancelled => {
+                let operator = self.by.as_deref().unwrap_or("an operator");
+                format!("{operator} cancelled {unit}{error}")
+            }
             What::Expired => format!("the lease of {owner} on {unit} (token {token}) ran out"),
             What::Refused => {
                 let verb = self.verb.map_or("heartbeat", Verb::as_str);
                 let lost = self.lost.unwrap_or(LostReason::Unknown);
-                let times = if self.count > 1 { format!(" ({} times)", self.count) } else { String::new() };
+                let times = times(self.count.into(), self.first_at, self.at);
                 format!("refused a {verb} of {unit} from {owner} under token {token}: {}{times}", lost.sentence())
             }
         }

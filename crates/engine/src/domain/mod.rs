@@ -28,6 +28,7 @@ use crate::{Error, Result, Tenure};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::bounds;
+use tenure_core::changes::{Face, Subject};
 use tenure_core::queue::Page;
 
 pub use desk::{Action, Desk, Happened, due_in_ms};
@@ -37,7 +38,7 @@ pub use tenure_core::domain::{
     Acquire, Acquired, Advance, Advanced, Answer, Beaten, Change, DomainInfo, Event, Failed, Held, LeaseInfo,
     OFFSET_MAX, RETRIES_MAX, Recovered, Refused, Settings, Skip, Skipped, State, Succeeded, Verb, What, token_of,
 };
-use tenure_core::domain::{check_acquires, check_advances, check_held};
+use tenure_core::domain::{check_acquires, check_advances, check_held, in_order};
 pub use worker::{DomainWorker, Drained, Work};
 
 /// A handle on one domain. Cheap to make and to clone; the name is checked by each call.
@@ -121,12 +122,15 @@ impl Domain {
         Ok(self.tenure.store.domain(&self.name).await?)
     }
 
-    /// What went otherwise than well, oldest first (L8); `None` if it was never used.
+    /// What went otherwise than well, and what was changed, oldest first (L8); `None` if it was never used.
     pub async fn timeline(&self) -> Result<Option<Vec<Event>>> {
         if self.show().await?.is_none() {
             return Ok(None);
         }
-        Ok(Some(self.tenure.store.domain_events(&self.name).await?))
+        let mut events = self.tenure.store.domain_events(&self.name).await?;
+        let changes = self.tenure.store.changes(Subject::new(Face::Domain, &*self.name)).await?;
+        events.extend(changes.into_iter().map(Event::changed));
+        Ok(Some(in_order(events)))
     }
 
     fn held(&self, token: Token) -> Result<Held> {

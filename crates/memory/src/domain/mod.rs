@@ -5,7 +5,7 @@
 //! - everything about a domain is read and written under its own monitor, and nothing waits while it is held;
 //! - two domains share no lock on the way to their monitors but a shard's, and that only to read it.
 //!
-//! Lock order: making, shard; monitor, watch. Never a monitor inside another, nor inside a shard's lock.
+//! Lock order: making, shard; monitor, watch or changes. Never a monitor inside another, nor inside a shard's lock.
 
 mod store;
 mod watch;
@@ -14,13 +14,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use tenure_core::changes::Difference;
 use tenure_core::domain::rules::Asker;
 use tenure_core::domain::{
     Acquire, Acquired, Advance, Advanced, Answer, Beaten, Change, Domain, DomainInfo, Event, Failed, Held, Recovered,
     Refused, Skip, Skipped, State, Succeeded,
 };
 use tenure_core::queue::Page;
-use tenure_core::{Time, Token};
+use tenure_core::{Actor, Time, Token};
 use tenure_store::Clock;
 use watch::Watch;
 
@@ -105,15 +106,27 @@ impl MemoryDomains {
     }
 
     /// An operator's skip (D7).
-    pub fn skip(&self, skip: &Skip) -> Skipped {
-        self.made(&skip.domain).with(self, |domain, now| domain.skip(skip.offset, now))
+    pub fn skip(&self, skip: &Skip, by: &Actor) -> Skipped {
+        self.made(&skip.domain).with(self, |domain, now| domain.skip(skip.offset, by, now))
     }
 
     /// Changes settings; a domain that is not there yet is made.
     pub fn change(&self, name: &str, change: &Change) -> DomainInfo {
+        self.change_and(name, change, |_, _| {})
+    }
+
+    /// The same; `note` is told what it changes, and when, under the domain's monitor.
+    pub(crate) fn change_and(
+        &self,
+        name: &str,
+        change: &Change,
+        note: impl FnOnce(Vec<Difference>, Time),
+    ) -> DomainInfo {
         let monitor = self.made(&name.into());
         monitor.with(self, |domain, now| {
-            domain.record.settings = domain.record.settings.changed(change);
+            let before = domain.record.settings;
+            domain.record.settings = before.changed(change);
+            note(before.differences(&domain.record.settings), now);
             DomainInfo::of(monitor.name.clone(), &domain.record, &domain.book, now)
         })
     }

@@ -3,6 +3,7 @@
 
 use crate::MemoryStore;
 use async_trait::async_trait;
+use tenure_core::changes::{Face, Subject};
 use tenure_core::domain::{
     Acquire, Acquired, Advance, Advanced, Answer, Beaten, Change, DomainInfo, Event, Failed, Held, Recovered, Skip,
     Skipped, State, Succeeded,
@@ -33,11 +34,13 @@ impl DomainStore for MemoryStore {
     }
 
     async fn domain_skip(&self, skips: Vec<Skip>) -> Result<Vec<Skipped>> {
-        Ok(skips.iter().map(|skip| self.domains.skip(skip)).collect())
+        Ok(skips.iter().map(|skip| self.domains.skip(skip, &self.actor)).collect())
     }
 
     async fn domain_change(&self, name: &str, change: Change) -> Result<DomainInfo> {
-        Ok(self.domains.change(name, &change))
+        let subject = Subject::new(Face::Domain, name);
+        let note = |differences, now| self.noted().changed(subject, &self.actor, differences, now);
+        Ok(self.domains.change_and(name, &change, note))
     }
 
     async fn domain_recover(&self, max: u32) -> Result<Recovered> {

@@ -10,7 +10,7 @@ use tenure_core::domain::{
     Ranges, Recovered, Refused, Skip, Skipped, State, Succeeded, Told, What,
 };
 use tenure_core::queue::Page;
-use tenure_core::{Epoch, Time, Token, Tokens};
+use tenure_core::{Actor, Epoch, Time, Token, Tokens};
 use tenure_store::{Clock, DomainStore, Result};
 
 pub(super) struct Wrong {
@@ -201,7 +201,7 @@ impl Wrong {
 
     fn skip(&self, domain: &mut Domain, offset: u64, now: Time) -> Skipped {
         let before = domain.record.lease.clone().filter(|lease| lease.offset == offset);
-        let answer = domain.skip(offset, now);
+        let answer = domain.skip(offset, &Actor::default(), now);
         if self.is(Bug::SkipLeavesLease) && answer == Skipped::Skipped && before.is_some() {
             domain.record.lease = before;
         }

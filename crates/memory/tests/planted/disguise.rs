@@ -4,6 +4,7 @@
 use super::Bug;
 use super::wrong::Wrong;
 use std::collections::{BTreeMap, BTreeSet};
+use tenure_core::changes::Changes;
 use tenure_core::json::canonical;
 use tenure_core::queue::{
     Change, ClaimedJob, Conflict, Enqueued, Job, JobId, NewJob, QueueInfo, Settings, Situation, Watch, Worker,
@@ -14,6 +15,8 @@ use tenure_store::{QueueStore, Result};
 pub(super) struct Disguise {
     pub(super) engine_max: Option<u32>,
     pub(super) settings: BTreeMap<String, Settings>,
+    /// What was changed of these.
+    pub(super) changes: Changes,
     /// What was sent with a job that is kept otherwise.
     sent: BTreeMap<JobId, (Option<String>, Option<u64>)>,
     /// Attempts that a retry should have forgotten.

@@ -3,12 +3,14 @@
 use super::Bug;
 use super::wrong::Wrong;
 use async_trait::async_trait;
+use std::sync::Arc;
+use tenure_core::changes::{Changed, Difference, Face, Subject};
 use tenure_core::queue::{
     Action, Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Grants, Idle, Job,
     JobId, NewJob, Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status, What, Worker,
 };
-use tenure_core::{Epoch, Time, Token};
-use tenure_store::{Fenced, Finding, Place, QueueStore, Result, Signals, Upkeep};
+use tenure_core::{Actor, Epoch, Time, Token};
+use tenure_store::{Fenced, Finding, Place, QueueStore, Result, Signals, Store, Upkeep};
 
 #[async_trait]
 impl QueueStore for Wrong {
@@ -90,6 +92,8 @@ impl QueueStore for Wrong {
         let mut events = self.right.events(id).await?;
         match self.bug {
             Bug::RefusalsForgotten => events.retain(|event| event.what != What::Refused),
+            Bug::ActorForgotten => events.iter_mut().for_each(|event| event.by = None),
+            Bug::FirstTimeForgotten => events.iter_mut().for_each(|event| event.first_at = None),
             Bug::RefusalsUncounted => events.iter_mut().for_each(|event| event.count = 1),
             Bug::RefusalsByReason => {
                 let later = events.clone();
@@ -129,7 +133,10 @@ impl QueueStore for Wrong {
         {
             let mut disguise = self.disguise.lock().expect("no panic");
             let settings = disguise.settings.entry(name.to_owned()).or_default();
-            *settings = settings.changed(&change);
+            let before = *settings;
+            *settings = before.changed(&change);
+            let (differences, now) = (before.differences(settings), self.clock.now());
+            disguise.changes.changed(Subject::new(Face::Queue, name), &Actor::default(), differences, now);
         }
         Ok(self.shown_queue(queue))
     }
@@ -139,7 +146,12 @@ impl QueueStore for Wrong {
     }
 
     async fn set_limit(&self, max_running: Option<u32>) -> Result<()> {
-        self.disguise.lock().expect("no panic").engine_max = max_running;
+        {
+            let mut disguise = self.disguise.lock().expect("no panic");
+            let difference = Difference::limit(disguise.engine_max, max_running).into_iter().collect();
+            disguise.changes.changed(Subject::store(), &Actor::default(), difference, self.clock.now());
+            disguise.engine_max = max_running;
+        }
         self.right.set_limit(max_running.filter(|_| !self.is(Bug::EngineLimitIgnored))).await
     }
 
@@ -205,7 +217,24 @@ impl Upkeep for Wrong {
             let epoch = self.right.epoch().await?;
             return Ok(Epoch { count: epoch.count + 1, base: Token(1 << 40) });
         }
-        self.right.new_epoch().await
+        let before = self.right.epoch().await?;
+        let raised = self.right.new_epoch().await?;
+        let difference = Difference::epoch(before.count, raised.count).into_iter().collect();
+        let changes = &mut self.disguise.lock().expect("no panic").changes;
+        changes.changed(Subject::store(), &Actor::default(), difference, self.clock.now());
+        Ok(raised)
+    }
+
+    fn acting_as(&self, actor: Actor) -> Arc<dyn Store> {
+        self.right.acting_as(actor)
+    }
+
+    async fn changes(&self, subject: Subject) -> Result<Vec<Changed>> {
+        let mut changes = self.disguise.lock().expect("no panic").changes.of(&subject);
+        if self.is(Bug::ChangesUntold) {
+            changes.clear();
+        }
+        Ok(changes)
     }
 
     fn place(&self) -> Place {

@@ -114,12 +114,14 @@ end $$;
 
 -- Something happened (L8); the event before the last hundred gives way.
 create or replace function tenure.domain_tell(
-    inout d tenure.domain, what text, of_offset bigint, token bigint, holder text, nth integer, now timestamptz
+    inout d tenure.domain, what text, of_offset bigint, token bigint, holder text, nth integer, now timestamptz,
+    by_actor text default null
 ) language plpgsql as $$
 begin
     d.event_seq := d.event_seq + 1;
-    insert into tenure.domain_event (domain, seq, at, event_offset, token, nth, what, holder)
-    values (d.id, d.event_seq, now, of_offset, domain_tell.token, domain_tell.nth, domain_tell.what, domain_tell.holder);
+    insert into tenure.domain_event (domain, seq, at, event_offset, token, nth, what, holder, by)
+    values (d.id, d.event_seq, now, of_offset, domain_tell.token, domain_tell.nth, domain_tell.what, domain_tell.holder,
+            by_actor);
     -- That one alone: a look for all before it would walk over what this transaction has deleted already.
     if d.event_seq > 100 then
         delete from tenure.domain_event e where e.domain = d.id and e.seq = d.event_seq - 100;
@@ -135,7 +137,8 @@ declare
 begin
     insert into tenure.domain_refusal as r (domain, at, token, code, verb)
     values (d.id, now, of_token, of_code, of_verb)
-    on conflict (domain, code, token) do update set at = excluded.at, verb = excluded.verb, count = r.count + 1
+    on conflict (domain, code, token) do update
+       set first_at = coalesce(r.first_at, r.at), at = excluded.at, verb = excluded.verb, count = r.count + 1
     returning r.count into times;
     if times = 1 then
         delete from tenure.domain_refusal r

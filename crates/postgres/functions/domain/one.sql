@@ -8,7 +8,7 @@
 --             expected offset or the count of retries.
 create or replace function tenure.domain_step(
     verb text, inout d tenure.domain, of_offset bigint, of_token bigint, of_holder text, of_lease_ms bigint, base bigint,
-    now timestamptz,
+    now timestamptz, by_actor text default null,
     out word text, out told bigint, out fact bigint, out until timestamptz, out changed boolean
 ) language plpgsql set enable_seqscan = off set jit = off as $$
 declare
@@ -115,10 +115,11 @@ begin
     when 'skip' then
         word := 'SKIPPED';
         if d.current_offset = of_offset then
-            d := tenure.domain_tell(d, 'skipped', of_offset, d.last_token, d.holder, null, now);
+            d := tenure.domain_tell(d, 'skipped', of_offset, d.last_token, d.holder, null, now,
+                                    tenure.actor(by_actor));
             d := tenure.domain_clear(d);
         else
-            d := tenure.domain_tell(d, 'skipped', of_offset, null, null, null, now);
+            d := tenure.domain_tell(d, 'skipped', of_offset, null, null, null, now, tenure.actor(by_actor));
             if d.backlog_len > 0 then
                 delete from tenure.domain_waiting w where w.domain = d.id and w.waiting_offset = of_offset;
                 get diagnostics moved = row_count;
@@ -184,11 +185,13 @@ end $$;
 
 -- One verb on many domains, each in the order of the call; a name may come more than once. For verbs without a quick way,
 -- and for what a call asks of a domain after its first.
--- Parameters  of `acquire` offsets, holders and spans; of `fail` tokens; of `skip` offsets. The others are null.
+-- Parameters  of `acquire` offsets, holders and spans; of `fail` tokens; of `skip` offsets, and who does it. The others
+--             are null.
 -- Writes      each row once, whatever is asked of it: a row that one transaction has written a thousand times is found
 --             by walking over all it was.
 create or replace function tenure.domain_each(
-    verb text, names text[], offsets bigint[], tokens bigint[], holders text[], lease_mss bigint[]
+    verb text, names text[], offsets bigint[], tokens bigint[], holders text[], lease_mss bigint[],
+    by_actor text default null
 ) returns table (ord bigint, word text, told bigint, fact bigint, until timestamptz) language plpgsql
   set enable_seqscan = off set jit = off as $$
 #variable_conflict use_column
@@ -222,7 +225,8 @@ begin
             select t.* into d from tenure.domain t where t.name = item.name;
         end if;
         select s.* into done
-          from tenure.domain_step(verb, d, item.at_offset, item.token, item.holder, item.lease_ms, base, now) s;
+          from tenure.domain_step(verb, d, item.at_offset, item.token, item.holder, item.lease_ms, base, now,
+                                  by_actor) s;
         d := done.d;
         changed := changed or done.changed;
         ord := item.ord;

@@ -28,16 +28,24 @@ end $$;
 
 -- Changes the settings of a domain; one that is not there yet is made. `names` are those that were sent.
 create or replace function tenure.domain_change(
-    of_name text, names text[], max_retries integer, takeovers_max integer
+    of_name text, names text[], max_retries integer, takeovers_max integer, by_actor text default null
 ) returns void language plpgsql as $$
 #variable_conflict use_column
+declare
+    before tenure.domain;
+    after tenure.domain;
 begin
     perform tenure.durably();
     perform tenure.domain_make(array[of_name]);
+    select d.* into before from tenure.domain d where d.name = of_name for no key update;
     update tenure.domain d
        set max_retries = case when 'max_retries' = any (names) then coalesce(domain_change.max_retries, 3)
                               else d.max_retries end,
            takeovers_max = case when 'takeovers_max' = any (names) then domain_change.takeovers_max
                                 else d.takeovers_max end
-     where d.name = of_name;
+     where d.name = of_name
+     returning d.* into after;
+    perform tenure.note_changes('domain', of_name, 'changed', array['max_retries', 'takeovers_max'],
+                                array[before.max_retries::text, before.takeovers_max::text],
+                                array[after.max_retries::text, after.takeovers_max::text], by_actor, tenure.clock());
 end $$;

@@ -7,7 +7,7 @@
 -- Reply       where the run stands, or why nothing was changed.
 create or replace function tenure.operate_run(
     of_run bigint, action text, why text, stages text[], segments text[], first text[], later text[],
-    out status text, out refused text, out pipeline text
+    by_actor text default null, out status text, out refused text, out pipeline text
 ) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -17,6 +17,7 @@ declare
     ready boolean;
 begin
     perform tenure.durably();
+    by_actor := tenure.actor(by_actor);
     select * into r from tenure.run x where x.id = of_run for update;
     if not found then
         refused := 'not_found';
@@ -43,8 +44,8 @@ begin
     now := tenure.clock();
 
     if action = 'cancel' then
-        insert into tenure.unit_event (run, at, stage, segment, what, error)
-        values (of_run, now, '', '', 'cancelled', left(why, 200));
+        insert into tenure.unit_event (run, at, stage, segment, what, by, error)
+        values (of_run, now, '', '', 'cancelled', by_actor, left(why, 200));
         for u in select x.* from tenure.unit x where x.run = of_run and x.status = 'RUNNING' order by x.id for update loop
             perform tenure.unit_end(u, 'ERROR', 'cancelled', null, 'cancelled', null, u.attempt, null, now);
         end loop;
@@ -62,7 +63,8 @@ begin
         if r.paused = (action = 'pause') then
             return;
         end if;
-        insert into tenure.unit_event (run, at, stage, segment, what) values (of_run, now, '', '', action || 'd');
+        insert into tenure.unit_event (run, at, stage, segment, what, by)
+        values (of_run, now, '', '', action || 'd', by_actor);
         update tenure.run x set paused = (action = 'pause') where x.id = of_run;
         update tenure.unit x
            set open = action = 'resume'
@@ -79,8 +81,8 @@ begin
         end if;
         for u in select x.* from tenure.unit x where x.run = of_run and x.segment = '' and x.reason is not null order by x.id
         loop
-            insert into tenure.unit_event (run, at, stage, segment, what)
-            values (of_run, now, u.stage, '', 'retried_by_operator');
+            insert into tenure.unit_event (run, at, stage, segment, what, by)
+            values (of_run, now, u.stage, '', 'retried_by_operator', by_actor);
             ready := not u.split and tenure.needs_done(u);
             perform tenure.unit_reset(u.id, case when ready then 'READY' else 'NEW' end, ready and not r.paused, now);
             update tenure.unit x
@@ -101,8 +103,8 @@ begin
             refused := 'prerequisite_missing';
             return;
         end if;
-        insert into tenure.unit_event (run, at, stage, segment, what)
-        values (of_run, now, u.stage, '', 'retried_by_operator');
+        insert into tenure.unit_event (run, at, stage, segment, what, by)
+        values (of_run, now, u.stage, '', 'retried_by_operator', by_actor);
         delete from tenure.unit x where x.run = of_run and x.stage = u.stage and x.segment <> '';
         perform tenure.unit_reset(u.id, 'READY', not r.paused, now);
         update tenure.unit x set split = false, record = null where x.id = u.id;
@@ -119,8 +121,8 @@ begin
                 return;
             end if;
         end loop;
-        insert into tenure.unit_event (run, at, stage, segment, what)
-        select of_run, now, d.stage, d.segment, 'repaired'
+        insert into tenure.unit_event (run, at, stage, segment, what, by)
+        select of_run, now, d.stage, d.segment, 'repaired', by_actor
           from (select distinct s.stage, s.segment from unnest(stages, segments) as s(stage, segment)) d
          order by d.stage collate "C", d.segment collate "C";
         perform tenure.unit_reset(x.id, 'READY', not r.paused, now)

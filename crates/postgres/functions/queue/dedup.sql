@@ -16,8 +16,13 @@ begin
          where k.key is not null
          order by k.queue, k.key, k.ord
     loop
-        -- Waits for a rival that is enqueuing under the same key, and then finds its row.
-        loop
+        -- Waits for a rival that is enqueuing under the same key, and then finds its row. Bounded: rows that are neither
+        -- ours to write nor ours to see, or that others remove as often as we look, must not keep us for ever.
+        for try in 1 .. 101 loop
+            if try > 100 then
+                raise exception 'tenure: a dedup key could neither be taken nor found in a hundred tries'
+                    using errcode = '40001';
+            end if;
             insert into tenure.dedup (queue, key, job, until, body)
             values (n.queue, n.key, ids[n.ord], tenure.later(now, coalesce(n.window_ms, 86400000)), n.body)
                 on conflict do nothing;

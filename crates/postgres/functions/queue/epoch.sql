@@ -18,7 +18,8 @@ $$;
 -- Guard  refuses (TE005) to go beyond 2^53: a clock set far ahead would spend all tokens that are left.
 -- Reply  the epoch and its base: tokens of jobs, units and chunks are larger, those of domains at least as large.
 -- Locks  the row of `epoch`.
-create or replace function tenure.new_epoch(out epoch integer, out base bigint) language plpgsql as $$
+create or replace function tenure.new_epoch(by_actor text default null, out epoch integer, out base bigint)
+language plpgsql as $$
 #variable_conflict use_column
 declare
     ms bigint := tenure.micros(tenure.clock()) / 1000 - 1767225600000;
@@ -34,6 +35,8 @@ begin
         perform setval('tenure.grant_counter', base);
     end if;
     update tenure.epoch e set epoch = e.epoch + 1, base = new_epoch.base returning e.epoch into epoch;
+    perform tenure.note_changes('store', '', 'changed', array['epoch'], array[(epoch - 1)::text], array[epoch::text],
+                                by_actor, tenure.clock());
 end $$;
 
 -- Raises the epoch if the server is not the one that drew the last token.
@@ -47,7 +50,7 @@ begin
     select * into known from tenure.epoch for update;
     if (known.system_identifier, known.timeline, known.relation, known.database) is distinct from
        (here.system_identifier, here.timeline, here.relation, here.database) then
-        known.epoch := (select r.epoch from tenure.new_epoch() r);
+        known.epoch := (select r.epoch from tenure.new_epoch('store') r);
     end if;
     update tenure.epoch
        set system_identifier = here.system_identifier, timeline = here.timeline, relation = here.relation,

@@ -2,7 +2,9 @@
 -- Reply  `busy` for a job that another transaction holds, perhaps a user's that stays open: nothing waits for it here, and
 --        the caller asks for each such job by itself, patiently.
 -- Locks  jobs, finished or not, in the order of their ids, then leases in the order of their tokens (L10); no gate.
-create or replace function tenure.operate_all(jobs bigint[], actions text[], reasons text[])
+create or replace function tenure.operate_all(
+    jobs bigint[], actions text[], reasons text[], by_actor text default null
+)
 returns table (status text, refusal text) language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '2s'
 as $$
@@ -10,11 +12,13 @@ begin
     perform tenure.durably();
     perform from tenure.job j where j.id = any (jobs) order by j.id for no key update skip locked;
     perform from tenure.finished f where f.id = any (jobs) order by f.id for update skip locked;
-    return query select o.* from tenure.operate_held(jobs, actions, reasons) o;
+    return query select o.* from tenure.operate_held(jobs, actions, reasons, tenure.actor(by_actor)) o;
 end $$;
 
 -- Carries out one operator action, waiting for whoever has the job, and holding nothing else meanwhile.
-create or replace function tenure.operate_patiently(of_job bigint, action text, said text)
+create or replace function tenure.operate_patiently(
+    of_job bigint, action text, said text, by_actor text default null
+)
 returns table (status text, refusal text) language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '3s'
 as $$
@@ -27,11 +31,12 @@ begin
         perform from tenure.finished f where f.id = of_job for update;
         exit when found or not exists (select from tenure.job j where j.id = of_job);
     end loop;
-    return query select o.* from tenure.operate_held(array[of_job], array[action], array[said]) o;
+    return query select o.* from tenure.operate_held(array[of_job], array[action], array[said],
+                                                          tenure.actor(by_actor)) o;
 end $$;
 
 -- The same on jobs of which the caller has locked those that it could.
-create or replace function tenure.operate_held(jobs bigint[], actions text[], reasons text[])
+create or replace function tenure.operate_held(jobs bigint[], actions text[], reasons text[], by_actor text)
 returns table (status text, refusal text) language plpgsql as $$
 begin
     perform from tenure.lease l
@@ -40,7 +45,7 @@ begin
     return query
         select o.status, o.refusal
           from unnest(jobs, actions, reasons) with ordinality as a(job, action, reason, ord),
-               tenure.operate(a.job, a.action, a.reason) o
+               tenure.operate(a.job, a.action, a.reason, by_actor) o
          order by a.ord;
 end $$;
 
@@ -48,7 +53,7 @@ end $$;
 -- Parameters  `action`: `cancel`, `force` (cancel now) or `retry`.
 -- Reply       where the job stands, or why it was refused; `busy` where another transaction has it.
 create or replace function tenure.operate(
-    of_job bigint, action text, said text, out status text, out refusal text
+    of_job bigint, action text, said text, by_actor text, out status text, out refusal text
 ) language plpgsql as $$
 declare
     now timestamptz;
@@ -60,7 +65,7 @@ begin
     if one.id is null then
         perform from tenure.finished f where f.id = of_job for update skip locked;
         if found and action = 'retry' then
-            select r.status into status from tenure.retry(of_job) r;
+            select r.status into status from tenure.retry(of_job, by_actor) r;
         else
             refusal := case when found then 'terminal'
                             when exists (select from tenure.job j where j.id = of_job)
@@ -80,8 +85,8 @@ begin
         update tenure.job j set cancel_requested = true where j.id = of_job;
         update tenure.lease l set cancelling = array_append(array_remove(l.cancelling, of_job), of_job)
          where l.token = under;
-        insert into tenure.event (at, job, what, token, owner, error)
-        values (now, of_job, 'cancel_requested', under, held.owner, left(said, 200));
+        insert into tenure.event (at, job, what, token, owner, by, error)
+        values (now, of_job, 'cancel_requested', under, held.owner, by_actor, left(said, 200));
         status := 'running';
         return;
     end if;
@@ -107,9 +112,9 @@ begin
            (select n.progress from tenure.note n where n.job = of_job),
            (select n.checkpoint from tenure.note n where n.job = of_job), one.backoff, one.attempts;
     delete from tenure.note n where n.job = of_job;
-    insert into tenure.event (at, job, what, token, owner, attempt, reason, error)
+    insert into tenure.event (at, job, what, token, owner, by, attempt, reason, error)
     values (now, of_job, 'cancelled', case when one.running then under end, case when one.running then held.owner end,
-            case when one.running then one.attempt end, 'cancelled', left(said, 200));
+            by_actor, case when one.running then one.attempt end, 'cancelled', left(said, 200));
     if one.running then
         delete from tenure.lease l where l.token = under and l.left_count <= 1;
         update tenure.lease l set left_count = l.left_count - 1 where l.token = under;
@@ -123,7 +128,7 @@ begin
 end $$;
 
 -- Puts a finished job back, which the caller holds, with its attempts anew and its token kept (L9, L2).
-create or replace function tenure.retry(of_job bigint, out status text) language plpgsql as $$
+create or replace function tenure.retry(of_job bigint, by_actor text, out status text) language plpgsql as $$
 declare
     now timestamptz;
     done tenure.finished;
@@ -161,6 +166,6 @@ begin
     if done.ordering_key is not null then
         insert into tenure.touch (queue, lane, key, retried) values (done.queue, true, done.ordering_key, of_job);
     end if;
-    insert into tenure.event (at, job, what) values (now, of_job, 'retried_by_operator');
+    insert into tenure.event (at, job, what, by) values (now, of_job, 'retried_by_operator', by_actor);
     status := 'queued';
 end $$;

@@ -108,6 +108,9 @@ begin
          where o.until <= now and not exists (select from tenure.job j where j.id = o.job)
          order by o.until limit n_max for update skip locked));
     get diagnostics keys = row_count;
+    delete from tenure.change c
+     where c.ctid = any (array(select o.ctid from tenure.change o where o.at <= now - interval '90 days'
+                                order by o.at limit n_max for update skip locked));
     delete from tenure.sighting s
      where s.ctid = any (array(
         select o.ctid from tenure.sighting o

@@ -1,12 +1,13 @@
 -- Puts a definition in place, over the revision it was made from (T4).
 -- Guard       name and revision; null is "there was none".
--- Parameters  the definition; `next_slot` counts only where the cursor must move: another cron or zone, or a rest that ends.
+-- Parameters  the definition; what it changes, as the caller read it at that revision; `next_slot` counts only where the cursor must move: another cron or zone, or a rest that ends.
 -- Reply       null, or why it was refused: changed, behind. What is there already stays as it is, its revision too.
 -- Locks       the schedule's row. Index: schedule_pkey.
 create or replace function tenure.put_schedule(
     of_name text, of_revision bigint, next_slot timestamptz, of_cron text, of_zone text, of_catch_up text,
     of_paused boolean, of_queue text, of_kind text, of_payload text, of_priority integer, of_attempts_max integer,
-    of_timeout_ms bigint, of_backoff text, of_ordering_key text, of_limit_key text
+    of_timeout_ms bigint, of_backoff text, of_ordering_key text, of_limit_key text,
+    settings text[] default '{}', was text[] default '{}', became text[] default '{}', by_actor text default null
 ) returns text language plpgsql as $$
 declare
     now timestamptz;
@@ -23,7 +24,12 @@ begin
           from (select tenure.clock() as now) c
          where not exists (select from tenure.schedule s where s.name = of_name)
             on conflict do nothing;
-        return case when not found then 'changed' end;
+        if not found then
+            return 'changed';
+        end if;
+        perform tenure.note_changes('schedule', of_name, 'created', array[null::text], null, null, by_actor,
+                                    tenure.clock());
+        return null;
     end if;
     select s.* into found_row from tenure.schedule s where s.name = of_name for update;
     if not found or found_row.revision <> of_revision then
@@ -49,13 +55,15 @@ begin
            payload = of_payload, priority = of_priority, attempts_max = of_attempts_max, timeout_ms = of_timeout_ms,
            backoff = of_backoff::double precision[], ordering_key = of_ordering_key, limit_key = of_limit_key
      where s.name = of_name;
+    perform tenure.note_changes('schedule', of_name, 'changed', settings, was, became, by_actor, now, true);
     return null;
 end $$;
 
 -- Removes a schedule and its firings, not its jobs.
 -- Reply  whether it was there.
 -- Locks  the schedule's row, before its firings: a firing under way is waited for.
-create or replace function tenure.remove_schedule(of_name text) returns boolean language plpgsql as $$
+create or replace function tenure.remove_schedule(of_name text, by_actor text default null) returns boolean
+language plpgsql as $$
 declare
     was_there boolean;
 begin
@@ -63,5 +71,9 @@ begin
     delete from tenure.schedule s where s.name = of_name;
     was_there := found;
     delete from tenure.firing f where f.schedule = of_name;
+    if was_there then
+        perform tenure.note_changes('schedule', of_name, 'removed', array[null::text], null, null, by_actor,
+                                    tenure.clock());
+    end if;
     return was_there;
 end $$;

@@ -28,10 +28,10 @@ $$;
 -- Writes an event down (L8).
 create or replace function tenure.sync_note(
     now timestamptz, of_sync bigint, hash text, of_what text, of_token bigint, of_owner text, of_attempt integer,
-    of_reason text, of_error text
+    of_reason text, of_error text, by_actor text default null
 ) returns void language sql as $$
-    insert into tenure.sync_event (at, sync, chunk_hash, what, token, owner, attempt, reason, error)
-    values (now, of_sync, hash, of_what, of_token, of_owner, of_attempt, of_reason, left(of_error, 200))
+    insert into tenure.sync_event (at, sync, chunk_hash, what, token, owner, by, attempt, reason, error)
+    values (now, of_sync, hash, of_what, of_token, of_owner, by_actor, of_attempt, of_reason, left(of_error, 200))
 $$;
 
 -- When a chunk of a sync was last done in this pass; null if none was.
@@ -93,10 +93,11 @@ begin
     else
         lost := 'unknown';
     end if;
-    if on_record then
+    if on_record or kept.token is not null then
         insert into tenure.sync_event as e (at, sync, chunk_hash, what, token, owner, verb, lost)
         values (now, of_sync, hash, 'refused', of_token, of_owner, of_verb, sync_judge.lost)
         on conflict (sync, chunk_hash, token, lost) where what = 'refused' do update
-           set at = excluded.at, owner = excluded.owner, verb = excluded.verb, count = e.count + 1;
+           set first_at = coalesce(e.first_at, e.at), at = excluded.at, owner = excluded.owner, verb = excluded.verb,
+               count = e.count + 1;
     end if;
 end $$;

@@ -148,8 +148,9 @@ end $$;
 
 -- Ends a sync at once: whoever holds it or one of its chunks is told `cancelled`. Waits only for those who are completing
 -- a chunk in a transaction of their own, and keeps nobody else waiting meanwhile.
-create or replace function tenure.cancel_sync(of_sync bigint, said text, out state text, out refusal text)
-language plpgsql as $$
+create or replace function tenure.cancel_sync(
+    of_sync bigint, said text, by_actor text default null, out state text, out refusal text
+) language plpgsql as $$
 declare
     the tenure.sync_job;
     now timestamptz;
@@ -173,7 +174,7 @@ begin
         end if;
         perform tenure.sync_remember(of_sync, '', the.token, the.locked_by, null, null, the.locked_until > now, now);
     end if;
-    perform tenure.sync_note(now, of_sync, '', 'cancelled', null, null, null, 'cancelled', said);
+    perform tenure.sync_note(now, of_sync, '', 'cancelled', null, null, null, 'cancelled', said, tenure.actor(by_actor));
     perform tenure.sync_end(of_sync, 'FAILED', 'cancelled', 'cancelled', now, counted);
     state := 'FAILED';
 end $$;

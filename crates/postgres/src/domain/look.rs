@@ -83,10 +83,13 @@ fn event(row: &Row) -> Result<Event> {
     let code = get::<Option<&str>>(row, "code")?;
     Ok(Event {
         at: at(row, "at")?,
+        first_at: at_opt(row, "first_at")?,
         what: What::parse(get(row, "what")?).ok_or_else(|| unknown("what"))?,
         offset: get::<Option<i64>>(row, "event_offset")?.map(|offset| offset as u64),
         token: get::<Option<i64>>(row, "token")?.map(Token),
         holder: get::<Option<&str>>(row, "holder")?.map(Into::into),
+        by: get::<Option<&str>>(row, "by")?.map(Into::into),
+        difference: None,
         nth: get::<Option<i32>>(row, "nth")?.map(|nth| nth as u32),
         verb: verb.map(|verb| Verb::parse(verb).ok_or_else(|| unknown("verb"))).transpose()?,
         refused: code.map(|code| Refused::code_of(code).ok_or_else(|| unknown("code"))).transpose()?,

@@ -10,7 +10,7 @@ use tenure_core::domain::{
     Acquire, Acquired, Advance, Advanced, Answer, Beaten, Change, DomainInfo, Failed, Held, Recovered, Refused, Skip,
     Skipped, Succeeded,
 };
-use tenure_core::{LostReason, Token};
+use tenure_core::{Actor, LostReason, Token};
 use tenure_store::{Result, StoreError};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -132,7 +132,7 @@ pub(super) async fn fail(store: &PostgresStore, writes: Vec<Held>) -> Result<Vec
     let round: Vec<(usize, Held)> = writes.into_iter().enumerate().collect();
     if !round.is_empty() {
         let (names, tokens) = held(&round);
-        let rows = each(store, "fail", &names, None, Some(&tokens)).await?;
+        let rows = each(store, "fail", &names, None, Some(&tokens), None).await?;
         answers.take(&round, &rows, |_, row| {
             let fact = number(row, "fact")?;
             Ok(Ok(match get::<&str>(row, "word")? {
@@ -166,7 +166,7 @@ pub(super) async fn skip(store: &PostgresStore, skips: Vec<Skip>) -> Result<Vec<
     if !round.is_empty() {
         let names: Vec<&str> = round.iter().map(|(_, skip)| &*skip.domain).collect();
         let offsets: Vec<i64> = round.iter().map(|(_, skip)| skip.offset as i64).collect();
-        let rows = each(store, "skip", &names, Some(&offsets), None).await?;
+        let rows = each(store, "skip", &names, Some(&offsets), None, Some(&store.actor)).await?;
         answers.take(&round, &rows, |_, row| match get::<&str>(row, "word")? {
             "SKIPPED" => Ok(Skipped::Skipped),
             "ALREADY_PROCESSED" => Ok(Skipped::AlreadyProcessed),
@@ -184,13 +184,16 @@ async fn each(
     names: &[&str],
     offsets: Option<&[i64]>,
     tokens: Option<&[i64]>,
+    actor: Option<&Actor>,
 ) -> Result<Vec<Row>> {
-    let sql = "select ord, word, told, fact from tenure.domain_each($1, $2, $3, $4, null, null)";
+    let by = actor.map(Actor::as_str);
+    let sql = "select ord, word, told, fact from tenure.domain_each($1, $2, $3, $4, null, null, $5)";
     let params = [
         (&verb as _, Type::TEXT),
         (&names as _, Type::TEXT_ARRAY),
         (&offsets as _, Type::INT8_ARRAY),
         (&tokens as _, Type::INT8_ARRAY),
+        (&by as _, Type::TEXT),
     ];
     store.database.write(sql, &params).await
 }
@@ -200,12 +203,14 @@ pub(super) async fn change(store: &PostgresStore, name: &str, change: Change) ->
     let names: Vec<&str> = sent.iter().filter(|(_, sent)| *sent).map(|(name, _)| *name).collect();
     let max_retries = change.max_retries.flatten().map(|max| max as i32);
     let takeovers_max = change.takeovers_max.flatten().map(|max| max as i32);
-    let sql = "select tenure.domain_change($1, $2, $3, $4)";
+    let by = store.actor.as_str();
+    let sql = "select tenure.domain_change($1, $2, $3, $4, $5)";
     let params = [
         (&name as _, Type::TEXT),
         (&names as _, Type::TEXT_ARRAY),
         (&max_retries as _, Type::INT4),
         (&takeovers_max as _, Type::INT4),
+        (&by as _, Type::TEXT),
     ];
     store.database.write(sql, &params).await?;
     look::domain(store, name).await?.ok_or_else(|| StoreError::broken("the domain that was just changed is gone"))

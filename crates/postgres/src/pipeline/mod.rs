@@ -46,6 +46,7 @@ impl PipelineStore for PostgresStore {
                     (&version, Type::INT4),
                     (&definition.encode(), Type::TEXT),
                     (&stages, Type::TEXT_ARRAY),
+                    (&self.actor.as_str(), Type::TEXT),
                 ],
             )
             .await?;
@@ -184,7 +185,7 @@ impl PipelineStore for PostgresStore {
         let row = first(
             self.database
                 .write(
-                    "select * from tenure.operate_run($1, $2, $3, $4, $5, $6, $7)",
+                    "select * from tenure.operate_run($1, $2, $3, $4, $5, $6, $7, $8)",
                     &[
                         (&id.0, Type::INT8),
                         (&word, Type::TEXT),
@@ -193,6 +194,7 @@ impl PipelineStore for PostgresStore {
                         (&segments, Type::TEXT_ARRAY),
                         (&begin, Type::TEXT_ARRAY),
                         (&later, Type::TEXT_ARRAY),
+                        (&self.actor.as_str(), Type::TEXT),
                     ],
                 )
                 .await?,

@@ -155,5 +155,6 @@ pub(super) fn event(row: &Row) -> Result<Event> {
         error: get(row, "error")?,
         count: get::<i32>(row, "count")? as u32,
         first_at: at_opt(row, "first_at")?,
+        by: get(row, "by")?,
     })
 }

@@ -32,7 +32,7 @@ pub(super) async fn change(store: &PostgresStore, name: &str, change: Change) ->
     store
         .database
         .write(
-            "select tenure.change_queue($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+            "select tenure.change_queue($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
             &[
                 (&name, Type::TEXT),
                 (&names, Type::TEXT_ARRAY),
@@ -45,6 +45,7 @@ pub(super) async fn change(store: &PostgresStore, name: &str, change: Change) ->
                 (&rate_period, Type::INT8),
                 (&key_rate_max, Type::INT4),
                 (&key_rate_period, Type::INT8),
+                (&store.actor.as_str(), Type::TEXT),
             ],
         )
         .await?;
@@ -59,8 +60,8 @@ pub(super) async fn limit(store: &PostgresStore) -> Result<Option<u32>> {
 
 pub(super) async fn set_limit(store: &PostgresStore, max_running: Option<u32>) -> Result<()> {
     let max_running = max_running.map(|max| max as i32);
-    let sql = "select tenure.set_limit($1)";
-    store.database.write(sql, &[(&max_running, Type::INT4)]).await?;
+    let sql = "select tenure.set_limit($1, $2)";
+    store.database.write(sql, &[(&max_running, Type::INT4), (&store.actor.as_str(), Type::TEXT)]).await?;
     store.wake(vec![EVERY_QUEUE]);
     Ok(())
 }
@@ -72,8 +73,14 @@ pub(super) async fn operate(
     let jobs: Vec<i64> = operations.iter().map(|operation| operation.job.0).collect();
     let actions: Vec<&str> = operations.iter().map(|operation| word(&operation.action)).collect();
     let reasons: Vec<Option<&str>> = operations.iter().map(|operation| reason(&operation.action)).collect();
-    let sql = "select * from tenure.operate_all($1, $2, $3)";
-    let params = [(&jobs as _, Type::INT8_ARRAY), (&actions as _, Type::TEXT_ARRAY), (&reasons as _, Type::TEXT_ARRAY)];
+    let by = store.actor.as_str();
+    let sql = "select * from tenure.operate_all($1, $2, $3, $4)";
+    let params = [
+        (&jobs as _, Type::INT8_ARRAY),
+        (&actions as _, Type::TEXT_ARRAY),
+        (&reasons as _, Type::TEXT_ARRAY),
+        (&by as _, Type::TEXT),
+    ];
     let rows = store.database.write(sql, &params).await?;
     let mut answers = Vec::with_capacity(operations.len());
     for (operation, row) in operations.iter().zip(&rows) {
@@ -90,8 +97,14 @@ pub(super) async fn operate(
 /// Carries out one operation on a job that another transaction has, and waits for it.
 async fn patiently(store: &PostgresStore, operation: &Operation) -> Result<std::result::Result<Status, Refusal>> {
     let (action, reason) = (word(&operation.action), reason(&operation.action));
-    let sql = "select * from tenure.operate_patiently($1, $2, $3)";
-    let params = [(&operation.job.0 as _, Type::INT8), (&action as _, Type::TEXT), (&reason as _, Type::TEXT)];
+    let by = store.actor.as_str();
+    let sql = "select * from tenure.operate_patiently($1, $2, $3, $4)";
+    let params = [
+        (&operation.job.0 as _, Type::INT8),
+        (&action as _, Type::TEXT),
+        (&reason as _, Type::TEXT),
+        (&by as _, Type::TEXT),
+    ];
     let row = first(store.database.write(sql, &params).await?)?;
     answer(&row)
 }

@@ -107,11 +107,13 @@ pub(super) fn chunk(row: &Row) -> Result<Chunk> {
 pub(super) fn event(row: &Row) -> Result<SyncEvent> {
     Ok(SyncEvent {
         at: at(row, "at")?,
+        first_at: at_opt(row, "first_at")?,
         sync: SyncId(get(row, "sync")?),
         chunk_hash: Some(get::<String>(row, "chunk_hash")?).filter(|hash| !hash.is_empty()),
         what: word(row, "what", What::parse)?.ok_or_else(|| StoreError::broken("an event of no kind"))?,
         token: get::<Option<i64>>(row, "token")?.map(Token),
         owner: get(row, "owner")?,
+        by: get(row, "by")?,
         attempt: get::<Option<i32>>(row, "attempt")?.map(|n| n as u32),
         verb: word(row, "verb", Verb::parse)?,
         lost: word(row, "lost", LostReason::parse)?,

@@ -200,8 +200,9 @@ pub(super) async fn finish(store: &PostgresStore, ending: Ending) -> Result<std:
 }
 
 pub(super) async fn cancel(store: &PostgresStore, sync: SyncId, why: Option<String>) -> Result<OrRefused<State>> {
-    let sql = "select state, refusal from tenure.cancel_sync($1, $2)";
-    let row = first(store.database.write(sql, &[(&sync.0, Type::INT8), (&why, Type::TEXT)]).await?)?;
+    let sql = "select state, refusal from tenure.cancel_sync($1, $2, $3)";
+    let params = [(&sync.0 as _, Type::INT8), (&why as _, Type::TEXT), (&store.actor.as_str() as _, Type::TEXT)];
+    let row = first(store.database.write(sql, &params).await?)?;
     match get::<Option<&str>>(&row, "refusal")? {
         Some(word) => refused(word).map(Err),
         None => state(&row).map(Ok),

@@ -1,10 +1,13 @@
 //! The queue in plain SQL: the caller's own transaction decides (Q10).
 
 use crate::support::{connect, database};
+use tenure_core::domain::Acquire;
 use tenure_core::json;
+use tenure_core::pipeline::{Definition, NewRun, Stage};
 use tenure_core::queue::{Beat, Claim, ClaimedJob, JobId, NewJob, Status};
+use tenure_core::sync::{NewChunk, Plan};
 use tenure_postgres::{PostgresStore, transaction};
-use tenure_store::{QueueStore, Upkeep};
+use tenure_store::{DomainStore, PipelineStore, QueueStore, SyncStore, Upkeep};
 use tenure_testing::TestDatabase;
 use tokio_postgres::{AsyncMessage, Client};
 
@@ -240,4 +243,68 @@ async fn q10_who_waits_is_told_at_the_commit_and_never_of_a_rollback() {
     }
     told[1..3].sort();
     assert_eq!(told, ["mark", "a", "b", "mark", "told"]);
+}
+
+/// A queue is paused, a job cancelled and so on by whoever opened the session, whatever role it has taken since.
+#[tokio::test(flavor = "multi_thread")]
+async fn l8_acts_in_plain_sql_name_the_role_that_opened_the_session() {
+    let (_database, store, sql) = open().await;
+    let session: String = sql.query_one("select session_user::text", &[]).await.unwrap().get(0);
+    let job = store.enqueue(vec![NewJob::new("q", "k", "1")]).await.unwrap().unwrap()[0].id;
+    store.domain_acquire(vec![Acquire::new("d", 1)]).await.unwrap();
+    let sync = store.plan_sync(Plan::new("m").chunks([NewChunk::new("a")])).await.unwrap().unwrap().id;
+    store.apply_pipeline(Definition::new("p").stage(Stage::new("a"))).await.unwrap().unwrap();
+    let run = store.start_run(NewRun::new("p", "1")).await.unwrap().unwrap();
+    let acts = format!(
+        "grant usage on schema tenure to pg_monitor;
+         grant all on all tables in schema tenure to pg_monitor;
+         grant all on all sequences in schema tenure to pg_monitor;
+         set role pg_monitor;
+         select tenure.change_queue('q', '{{paused}}', true, null, null, null, null, null, null, null, null);
+         reset role;
+         select tenure.set_limit(7);
+         select tenure.new_epoch();
+         select tenure.operate_all(array[{job}], array['cancel'], array[null]);
+         select tenure.operate_patiently({job}, 'retry', null);
+         select tenure.domain_each('skip', array['d'], array[1], null, null, null);
+         select tenure.domain_change('d', '{{max_retries}}', 0, null);
+         select tenure.cancel_sync({sync}, null);
+         select tenure.operate_run({run}, 'cancel', null, null, null, null, null);"
+    );
+    sql.batch_execute(&acts).await.unwrap();
+    let told = "select 'changes', by from tenure.changes where name <> 'p' and by <> 'store'
+                union all select 'job', by from tenure.event union all select 'sync', by from tenure.sync_event
+                union all select 'run', by from tenure.unit_event union all select 'domain', by from tenure.domain_event";
+    let told = sql.query(told, &[]).await.unwrap();
+    assert_eq!(told.len(), 9, "{told:?}");
+    for row in told {
+        let (of, by): (&str, &str) = (row.get(0), row.get(1));
+        assert_eq!(by, format!("sql:{session}"), "{of}");
+    }
+}
+
+/// A name that is handed over is kept within bounds, and cannot mislead whoever reads it.
+#[tokio::test(flavor = "multi_thread")]
+async fn x_an_actor_in_plain_sql_is_bounded_and_printable() {
+    let (_database, _store, sql) = open().await;
+    let change = "select tenure.change_queue('q', '{paused}', $1, null, null, null, null, null, null, null, null, $2)";
+    sql.query(change, &[&true, &"a\u{1b}[31m\nb\u{202e}c"]).await.unwrap();
+    sql.query(change, &[&false, &"x".repeat(10_000)]).await.unwrap();
+    let kept = sql.query("select by from tenure.changes order by at, was", &[]).await.unwrap();
+    assert_eq!((kept[0].get::<_, &str>(0), kept[1].get::<_, &str>(0).len()), ("a?[31m?b?c", 256));
+}
+
+/// A row of a key that can be neither written nor seen, as a trigger or a policy of somebody else's makes it.
+#[tokio::test(flavor = "multi_thread")]
+async fn q7_a_key_that_can_neither_be_taken_nor_found_is_refused_and_not_sought_for_ever() {
+    let (_database, _store, sql) = open().await;
+    let suppress = "create function public.nothing() returns trigger language plpgsql as 'begin return null; end';
+                    create trigger nothing before insert on tenure.dedup for each row execute function public.nothing();
+                    set statement_timeout = '20s'";
+    sql.batch_execute(suppress).await.unwrap();
+    let enqueue = "select tenure.enqueue('q', 'k', '1', '{\"key\": \"a\"}')";
+    let refused = sql.query(enqueue, &[]).await.unwrap_err();
+    assert_eq!(code(&refused), "40001", "{refused}");
+    sql.batch_execute("drop trigger nothing on tenure.dedup").await.unwrap();
+    sql.query(enqueue, &[]).await.unwrap();
 }

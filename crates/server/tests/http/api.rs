@@ -223,9 +223,10 @@ async fn a_timeline_tells_what_happened() {
     let (id, token) = api.claimed().await;
     let (status, timeline) = api.get(&format!("/v1/jobs/{id}/timeline")).await;
     assert_eq!(status, 200);
+    let claimed = format!("w1 claimed it under token {token}");
     let expected = json!({"events":[
-        {"at":T0,"what":"enqueued","token":null,"owner":null,"message":"entered the queue"},
-        {"at":T0,"what":"claimed","token":token,"owner":"w1","message":format!("w1 claimed it under token {token}")},
+        {"at":T0,"first_at":null,"what":"enqueued","token":null,"owner":null,"by":null,"count":1,"message":"entered the queue"},
+        {"at":T0,"first_at":null,"what":"claimed","token":token,"owner":"w1","by":null,"count":1,"message":claimed},
     ]});
     assert_eq!(timeline, expected);
 }
@@ -297,6 +298,9 @@ async fn what_is_not_on_record_is_not_found() {
         "/v1/jobs/1/timeline",
         "/v1/jobs/1/explain",
         "/v1/queues/none",
+        "/v1/queues/none/timeline",
+        "/v1/schedules/none/timeline",
+        "/v1/pipelines/none/timeline",
         "/v1/nothing",
         "/x",
     ] {
@@ -337,13 +341,16 @@ async fn the_openapi_document_names_exactly_the_routes() {
         "get /v1/jobs/{id}/explain",
         "get /v1/jobs/{id}/timeline",
         "get /v1/limits",
+        "get /v1/limits/timeline",
         "get /v1/openapi.json",
         "get /v1/queues",
         "get /v1/queues/{queue}",
+        "get /v1/queues/{queue}/timeline",
         "get /v1/schedules",
         "get /v1/schedules/{name}",
         "get /v1/schedules/{name}/firings",
         "get /v1/schedules/{name}/next",
+        "get /v1/schedules/{name}/timeline",
         "get /v1/syncs",
         "get /v1/syncs/{id}",
         "get /v1/syncs/{id}/timeline",

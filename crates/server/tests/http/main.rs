@@ -1,5 +1,6 @@
 //! The API over a real socket.
 
+mod actors;
 mod api;
 mod bad_input;
 mod bad_pipelines;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 pub(crate) const ROUTES: &[&str] = &[
     "get /v1/pipelines",
     "get /v1/pipelines/{name}",
+    "get /v1/pipelines/{name}/timeline",
     "get /v1/runs",
     "get /v1/runs/{id}",
     "get /v1/runs/{id}/explain",

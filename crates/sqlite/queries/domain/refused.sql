@@ -4,5 +4,5 @@
 -- Index  domain_refusal's key
 INSERT INTO domain_refusal (domain, code, at, verb, token) VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT (domain, code, token)
-DO UPDATE SET at = excluded.at, verb = excluded.verb, count = count + 1
+DO UPDATE SET first_at = coalesce(first_at, at), at = excluded.at, verb = excluded.verb, count = count + 1
 RETURNING count

@@ -2,5 +2,6 @@
 -- In     1 job
 -- Reply  one row each
 -- Index  event_job
-SELECT at, what, token, owner, attempt, verb, lost, reason, until, error, count, first_at FROM event
+SELECT at, what, token, owner, attempt, verb, lost, reason, until, error, count, first_at, by
+FROM event
 WHERE job = ?1 ORDER BY id

@@ -2,5 +2,5 @@
 -- Params the columns, in their order.
 -- Reply  nothing.
 -- Index  sync_event_sync.
-INSERT INTO sync_event (at, sync, chunk_hash, what, token, owner, attempt, reason, error)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
+INSERT INTO sync_event (at, sync, chunk_hash, what, token, owner, attempt, reason, error, by)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);

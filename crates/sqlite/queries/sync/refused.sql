@@ -5,4 +5,4 @@
 INSERT INTO sync_event (at, sync, chunk_hash, what, token, owner, verb, lost)
 VALUES (?1, ?2, ?3, 'refused', ?4, ?5, ?6, ?7)
 ON CONFLICT (sync, chunk_hash, token, lost) WHERE what = 'refused' DO UPDATE
-   SET at = excluded.at, owner = excluded.owner, verb = excluded.verb, count = count + 1;
+   SET first_at = coalesce(first_at, at), at = excluded.at, owner = excluded.owner, verb = excluded.verb, count = count + 1;

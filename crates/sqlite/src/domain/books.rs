@@ -167,6 +167,7 @@ impl Books for Tables<'_> {
             token,
             event.holder.as_deref(),
             event.nth,
+            event.by.as_deref(),
         ])?;
         if let Some(last) = seq.checked_sub(EVENTS_KEPT as u64).filter(|last| *last > 0) {
             self.conn.prepare_cached(sql::DOMAIN_FORGET_EVENTS)?.execute((self.id, last))?;

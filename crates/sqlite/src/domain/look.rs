@@ -48,10 +48,13 @@ pub(super) fn events(step: &Step<'_>, name: &str) -> Done<Vec<Event>> {
     let events = events.query_map([name], |row| {
         Ok(Event {
             at: time(row, 0)?,
+            first_at: None,
             what: word(row, 1, What::parse)?,
             offset: row.get(2)?,
             token: token_opt(row, 3)?,
             holder: row.get::<_, Option<String>>(4)?.map(Into::into),
+            by: row.get::<_, Option<String>>(6)?.map(Into::into),
+            difference: None,
             nth: row.get(5)?,
             verb: None,
             refused: None,
@@ -63,10 +66,13 @@ pub(super) fn events(step: &Step<'_>, name: &str) -> Done<Vec<Event>> {
     let refusals = refusals.query_map([name], |row| {
         Ok(Event {
             at: time(row, 0)?,
+            first_at: time_opt(row, 5)?,
             what: What::Refused,
             offset: None,
             token: token_opt(row, 2)?,
             holder: None,
+            by: None,
+            difference: None,
             nth: None,
             verb: Some(word(row, 1, Verb::parse)?),
             refused: Some(word(row, 3, Refused::code_of)?),

@@ -6,6 +6,7 @@ mod look;
 mod row;
 mod store;
 
+use crate::changes;
 use crate::fault::Done;
 use crate::inbox::Step;
 use crate::savepoint::apart;
@@ -13,6 +14,8 @@ use crate::sql;
 use crate::tokens;
 use row::Row;
 use std::convert::Infallible;
+use tenure_core::Actor;
+use tenure_core::changes::{Face, Subject};
 use tenure_core::domain::rules::{self, Asker};
 use tenure_core::domain::{
     Acquire, Acquired, Advance, Advanced, Answer, Beaten, Change, DomainInfo, Failed, Held, Recovered, Refused, Skip,
@@ -71,17 +74,18 @@ fn advance(step: &Step<'_>, advances: &[Advance]) -> Done<Vec<Answer<Advanced>>>
         .collect()
 }
 
-fn skip(step: &Step<'_>, skips: &[Skip]) -> Done<Vec<Skipped>> {
+fn skip(step: &Step<'_>, skips: &[Skip], by: &Actor) -> Done<Vec<Skipped>> {
     let one = |it: &Skip| {
-        Row::made(step, &it.domain)?.with(step, |record, books| rules::skip(record, books, it.offset, step.now))
+        Row::made(step, &it.domain)?.with(step, |record, books| rules::skip(record, books, it.offset, by, step.now))
     };
     skips.iter().map(one).collect()
 }
 
-fn change(step: &Step<'_>, name: &str, change: &Change) -> Done<DomainInfo> {
+fn change(step: &Step<'_>, name: &str, change: &Change, by: &Actor) -> Done<DomainInfo> {
     Row::made(step, name)?.with(step, |record, _| {
-        record.settings = record.settings.changed(change);
-        Ok(())
+        let before = record.settings;
+        record.settings = before.changed(change);
+        changes::changed(step, &Subject::new(Face::Domain, name), by, before.differences(&record.settings))
     })?;
     look::domain(step, name)?.ok_or_else(|| crate::Fault::broken(format!("the domain {name} is gone after a change")))
 }

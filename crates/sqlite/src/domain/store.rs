@@ -34,12 +34,13 @@ impl DomainStore for SqliteStore {
     }
 
     async fn domain_skip(&self, skips: Vec<Skip>) -> Result<Vec<Skipped>> {
-        self.write(skips.len(), move |step| super::skip(step, &skips)).await
+        let by = self.actor.clone();
+        self.write(skips.len(), move |step| super::skip(step, &skips, &by)).await
     }
 
     async fn domain_change(&self, name: &str, change: Change) -> Result<DomainInfo> {
-        let name = name.to_owned();
-        self.write(1, move |step| super::change(step, &name, &change)).await
+        let (name, by) = (name.to_owned(), self.actor.clone());
+        self.write(1, move |step| super::change(step, &name, &change, &by)).await
     }
 
     async fn domain_recover(&self, max: u32) -> Result<Recovered> {

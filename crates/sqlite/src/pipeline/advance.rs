@@ -2,18 +2,20 @@
 
 use super::row::{self, all, backoff_text, first, value};
 use super::unit::{each, run, save, touch};
+use crate::changes;
 use crate::fault::Done;
 use crate::inbox::Step;
 use crate::savepoint::{apart, readable};
 use crate::sql;
 use std::collections::BTreeSet;
-use tenure_core::Time;
+use tenure_core::changes::{Difference, Face, Subject, What as Noted};
 use tenure_core::pipeline::{
     Advanced, Applied, Definition, NewRun, RETENTION_MS, RunId, RunStatus, StartRefusal, Status, Taken, Unit,
 };
+use tenure_core::{Actor, Time};
 use tenure_store::wake_of_pipeline;
 
-pub(crate) fn apply(step: &Step<'_>, definition: &Definition) -> Done<Result<Applied, Taken>> {
+pub(crate) fn apply(step: &Step<'_>, definition: &Definition, by: &Actor) -> Done<Result<Applied, Taken>> {
     let key = (&definition.name, Some(definition.version));
     if let Some(known) = first(step.conn, sql::PIPELINE_DEFINITION, key, row::pipeline)? {
         return Ok(if known.definition.same_graph(definition) { Ok(Applied::Same) } else { Err(Taken) });
@@ -23,6 +25,8 @@ pub(crate) fn apply(step: &Step<'_>, definition: &Definition) -> Done<Result<App
     for stage in &definition.stages {
         step.conn.prepare_cached(sql::PIPELINE_APPLY_STAGE)?.execute((&definition.name, &stage.name))?;
     }
+    let (subject, version) = (Subject::new(Face::Pipeline, &definition.name), Difference::version(definition.version));
+    changes::add(step, &subject, by, Noted::Created, Some(&version))?;
     Ok(Ok(Applied::Created))
 }
 

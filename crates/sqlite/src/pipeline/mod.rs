@@ -22,7 +22,8 @@ use tenure_store::{Fenced, PipelineStore, Result};
 #[async_trait]
 impl PipelineStore for SqliteStore {
     async fn apply_pipeline(&self, definition: Definition) -> Result<std::result::Result<Applied, Taken>> {
-        self.write(definition.stages.len(), move |step| advance::apply(step, &definition)).await
+        let by = self.actor.clone();
+        self.write(definition.stages.len(), move |step| advance::apply(step, &definition, &by)).await
     }
 
     async fn pipeline(&self, name: &str, version: Option<u32>) -> Result<Option<PipelineInfo>> {
@@ -64,7 +65,8 @@ impl PipelineStore for SqliteStore {
     }
 
     async fn operate_run(&self, id: RunId, action: RunAction) -> Result<std::result::Result<RunStatus, RunRefusal>> {
-        self.write(10, move |step| operate::operate(step, id, &action)).await
+        let by = self.actor.clone();
+        self.write(10, move |step| operate::operate(step, id, &action, &by)).await
     }
 
     async fn run(&self, id: RunId) -> Result<Option<(Run, Vec<StageInfo>)>> {

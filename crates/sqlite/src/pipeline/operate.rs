@@ -6,6 +6,7 @@ use crate::fault::Done;
 use crate::inbox::Step;
 use crate::sql;
 use std::collections::BTreeSet;
+use tenure_core::Actor;
 use tenure_core::pipeline::rules::{Settled, reset};
 use tenure_core::pipeline::{
     Event, Outcome, Reason, Run, RunAction, RunId, RunRefusal, RunStatus, Status, Unit, UnitKey, What, downstream,
@@ -14,7 +15,12 @@ use tenure_store::wake_of_pipeline;
 
 type Answer = Result<(), RunRefusal>;
 
-pub(crate) fn operate(step: &Step<'_>, id: RunId, action: &RunAction) -> Done<Result<RunStatus, RunRefusal>> {
+pub(crate) fn operate(
+    step: &Step<'_>,
+    id: RunId,
+    action: &RunAction,
+    by: &Actor,
+) -> Done<Result<RunStatus, RunRefusal>> {
     let Some(of) = run(step, id)? else { return Ok(Err(RunRefusal::Absent)) };
     let terminal = of.status.terminal();
     let answer = match action {
@@ -22,12 +28,12 @@ pub(crate) fn operate(step: &Step<'_>, id: RunId, action: &RunAction) -> Done<Re
         RunAction::Retry | RunAction::RetryFrom { .. } | RunAction::Repair { .. } if !terminal => {
             Err(RunRefusal::NotTerminal)
         }
-        RunAction::Cancel { reason } => cancel(step, &of, reason.as_deref())?,
-        RunAction::Pause => pause(step, &of, true)?,
-        RunAction::Resume => pause(step, &of, false)?,
-        RunAction::Retry => retry(step, &of)?,
-        RunAction::RetryFrom { stage } => retry_from(step, &of, stage)?,
-        RunAction::Repair { units } => repair(step, &of, units)?,
+        RunAction::Cancel { reason } => cancel(step, &of, reason.as_deref(), by)?,
+        RunAction::Pause => pause(step, &of, true, by)?,
+        RunAction::Resume => pause(step, &of, false, by)?,
+        RunAction::Retry => retry(step, &of, by)?,
+        RunAction::RetryFrom { stage } => retry_from(step, &of, stage, by)?,
+        RunAction::Repair { units } => repair(step, &of, units, by)?,
     };
     if let Err(refusal) = answer {
         return Ok(Err(refusal));
@@ -42,8 +48,8 @@ fn set(step: &Step<'_>, of: &Run, status: RunStatus, paused: bool) -> Done<()> {
     Ok(())
 }
 
-fn cancel(step: &Step<'_>, of: &Run, reason: Option<&str>) -> Done<Answer> {
-    tell(step, &Event::of_run(step.now, of.id, What::Cancelled).error(reason))?;
+fn cancel(step: &Step<'_>, of: &Run, reason: Option<&str>, by: &Actor) -> Done<Answer> {
+    tell(step, &Event::of_run(step.now, of.id, What::Cancelled).acted(by).error(reason))?;
     for unit in all(step.conn, sql::PIPELINE_HELD_OF_RUN, [of.id.0], row::unit)? {
         let settled = Settled {
             outcome: Outcome::Cancelled,
@@ -60,11 +66,12 @@ fn cancel(step: &Step<'_>, of: &Run, reason: Option<&str>) -> Done<Answer> {
     Ok(Ok(()))
 }
 
-fn pause(step: &Step<'_>, of: &Run, paused: bool) -> Done<Answer> {
+fn pause(step: &Step<'_>, of: &Run, paused: bool, by: &Actor) -> Done<Answer> {
     if of.paused == paused {
         return Ok(Ok(()));
     }
-    tell(step, &Event::of_run(step.now, of.id, if paused { What::Paused } else { What::Resumed }))?;
+    let what = if paused { What::Paused } else { What::Resumed };
+    tell(step, &Event::of_run(step.now, of.id, what).acted(by))?;
     set(step, of, of.status, paused)?;
     let statement = if paused { sql::PIPELINE_CLOSE_RUN } else { sql::PIPELINE_OPEN_RUN };
     step.conn.prepare_cached(statement)?.execute([of.id.0])?;
@@ -80,13 +87,13 @@ fn prerequisites_done(unit: &Unit, stages: &[Unit]) -> bool {
     unit.needs.iter().all(done)
 }
 
-fn retry(step: &Step<'_>, of: &Run) -> Done<Answer> {
+fn retry(step: &Step<'_>, of: &Run, by: &Actor) -> Done<Answer> {
     let stages = stages(step, of)?;
     if !stages.iter().any(Unit::failed_for_good) {
         return Ok(Err(RunRefusal::NothingToRetry));
     }
     for stage in stages.iter().filter(|stage| stage.failed_for_good()) {
-        tell(step, &Event::of_unit(step.now, of.id, &stage.stage, None, What::RetriedByOperator))?;
+        tell(step, &Event::of_unit(step.now, of.id, &stage.stage, None, What::RetriedByOperator).acted(by))?;
         let ready = !stage.split && prerequisites_done(stage, &stages);
         let mut unit = stage.clone();
         reset(&mut unit, if ready { Status::Ready } else { Status::New }, step.now);
@@ -100,13 +107,13 @@ fn retry(step: &Step<'_>, of: &Run) -> Done<Answer> {
     reopen(step, of)
 }
 
-fn retry_from(step: &Step<'_>, of: &Run, stage: &str) -> Done<Answer> {
+fn retry_from(step: &Step<'_>, of: &Run, stage: &str, by: &Actor) -> Done<Answer> {
     let stages = stages(step, of)?;
     let Some(unit) = stages.iter().find(|unit| unit.stage == stage) else { return Ok(Err(RunRefusal::NoSuchUnit)) };
     if unit.status == Status::New || !prerequisites_done(unit, &stages) {
         return Ok(Err(RunRefusal::PrerequisiteMissing));
     }
-    tell(step, &Event::of_unit(step.now, of.id, stage, None, What::RetriedByOperator))?;
+    tell(step, &Event::of_unit(step.now, of.id, stage, None, What::RetriedByOperator).acted(by))?;
     drop_segments(step, unit)?;
     let mut unit = unit.clone();
     reset(&mut unit, Status::Ready, step.now);
@@ -117,7 +124,7 @@ fn retry_from(step: &Step<'_>, of: &Run, stage: &str) -> Done<Answer> {
     reopen(step, of)
 }
 
-fn repair(step: &Step<'_>, of: &Run, units: &[(String, Option<String>)]) -> Done<Answer> {
+fn repair(step: &Step<'_>, of: &Run, units: &[(String, Option<String>)], by: &Actor) -> Done<Answer> {
     for (stage, segment) in units {
         let key = UnitKey { run: of.id, stage: stage.clone(), segment: segment.clone() };
         let found = find(step, &key)?.zip(find(step, &UnitKey::stage(of.id, stage))?);
@@ -136,7 +143,7 @@ fn repair(step: &Step<'_>, of: &Run, units: &[(String, Option<String>)]) -> Done
     let wanted: BTreeSet<(&str, Option<&str>)> =
         units.iter().map(|(stage, segment)| (stage.as_str(), segment.as_deref())).collect();
     for (stage, segment) in &wanted {
-        tell(step, &Event::of_unit(step.now, of.id, stage, *segment, What::Repaired))?;
+        tell(step, &Event::of_unit(step.now, of.id, stage, *segment, What::Repaired).acted(by))?;
     }
     let first: BTreeSet<&str> = named.difference(&later).copied().collect();
     for stage in all_stages.iter().filter(|stage| first.contains(stage.stage.as_str())) {

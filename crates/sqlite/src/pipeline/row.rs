@@ -162,6 +162,7 @@ pub(super) fn event(row: &Row<'_>) -> Read<Event> {
         error: row.get(12)?,
         count: row.get(13)?,
         first_at: time_opt(row, 14)?,
+        by: row.get(15)?,
     })
 }
 

@@ -106,6 +106,7 @@ pub(super) fn tell(step: &Step<'_>, event: &Event) -> Done<()> {
         event.reason.map(Reason::as_str),
         event.until.map(|at| at.0),
         event.error,
+        event.by,
     ])?;
     Ok(())
 }

@@ -3,14 +3,17 @@
 use super::moves::{Moves, show};
 use super::shelf::{Shelf, free};
 use super::{Keys, list};
+use crate::changes;
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
 use rusqlite::params;
+use tenure_core::Actor;
+use tenure_core::changes::{Difference, Face, Subject};
 use tenure_core::queue::{Change, LaneOnFailure, QueueInfo, Settings};
 
 /// Changes a queue's settings; a queue that is not there yet is created.
-pub(crate) fn change(step: &Step<'_>, name: &str, change: &Change) -> Done<QueueInfo> {
+pub(crate) fn change(step: &Step<'_>, name: &str, change: &Change, by: &Actor) -> Done<QueueInfo> {
     step.conn.prepare_cached(sql::CREATE_QUEUE)?.execute((name, step.now.0))?;
     let absent = || Fault::broken(format!("the queue {name} is not there after it was created"));
     let before = Shelf::find(step.conn, name)?.ok_or_else(absent)?.settings;
@@ -27,6 +30,7 @@ pub(crate) fn change(step: &Step<'_>, name: &str, change: &Change) -> Done<Queue
         settings.rate_limit_per_key.map(|rate| rate.max),
         settings.rate_limit_per_key.map(|rate| rate.period_ms),
     ])?;
+    changes::changed(step, &Subject::new(Face::Queue, name), by, before.differences(&settings))?;
     show_tenants(step, name, before, settings)?;
     if settings.lane_on_failure == LaneOnFailure::Continue {
         free_lanes(step, name)?;
@@ -67,7 +71,8 @@ pub(crate) fn limit(step: &Step<'_>) -> Done<Option<u32>> {
 }
 
 /// Sets it.
-pub(crate) fn set_limit(step: &Step<'_>, max_running: Option<u32>) -> Done<()> {
+pub(crate) fn set_limit(step: &Step<'_>, max_running: Option<u32>, by: &Actor) -> Done<()> {
+    changes::changed(step, &Subject::store(), by, Difference::limit(limit(step)?, max_running))?;
     step.conn.prepare_cached(sql::SET_LIMIT)?.execute([max_running])?;
     step.ring_all();
     Ok(())

@@ -9,6 +9,7 @@ use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
 use rusqlite::{CachedStatement, params};
+use tenure_core::Actor;
 use tenure_core::Time;
 use tenure_core::bounds::RECEIPT_MS;
 use tenure_core::queue::rules::Settled;
@@ -25,6 +26,8 @@ pub(super) struct Ending<'a> {
     pub(super) verb: Option<Verb>,
     pub(super) error: Option<&'a str>,
     pub(super) result: Option<&'a str>,
+    /// The operator who ended it.
+    pub(super) by: Option<&'a Actor>,
 }
 
 /// The statements of endings, prepared once for many.
@@ -128,12 +131,13 @@ impl<'a> Ender<'a> {
 
 /// What an ending leaves in the events: nothing if it went well (L8).
 fn events(ending: &Ending<'_>, now: Time) -> Vec<Event> {
-    let Ending { id, lease, held, settled, error, .. } = ending;
+    let Ending { id, lease, held, settled, error, by, .. } = ending;
     // An attempt that was given back is not named.
     let counted = (held.was.attempt == settled.attempt).then_some(settled.attempt);
     let event = |what| {
         let event = Event::new(now, *id, what).by(&lease.owner, lease.token).error(*error);
-        Event { attempt: counted, reason: settled.reason, ..event }
+        let by = by.map(|by| by.as_str().to_owned());
+        Event { attempt: counted, reason: settled.reason, by, ..event }
     };
     let first = match settled.outcome {
         Outcome::Expired => Some(Event { reason: None, ..event(What::Expired) }),
@@ -162,6 +166,7 @@ pub(super) fn record(step: &Step<'_>, event: &Event) -> Done<()> {
         event.reason.map(|reason| reason.as_str()),
         event.until.map(|until| until.0),
         event.error,
+        event.by,
     ])?;
     Ok(())
 }

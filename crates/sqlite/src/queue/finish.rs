@@ -126,7 +126,7 @@ fn one_by_one(step: &Step<'_>, endings: &[Ending]) -> Done<Vec<Fenced<Ended>>> {
             Act::Fail { error, .. } => (Some(error.as_str()), None),
             Act::Snooze { .. } | Act::Release => (None, None),
         };
-        ender.end(&End { id: ending.job, lease, held: &held, settled, verb, error, result })?;
+        ender.end(&End { id: ending.job, lease, held: &held, settled, verb, error, result, by: None })?;
         lease.left = lease.left.saturating_sub(1);
         lease.ended += 1;
         answers.push(Ok(Ended { status: settled.status, already: false }));

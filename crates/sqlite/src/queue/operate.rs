@@ -8,13 +8,13 @@ use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
 use rusqlite::OptionalExtension;
-use tenure_core::Token;
 use tenure_core::queue::rules;
 use tenure_core::queue::{Action, Event, JobId, Operation, Reason, Refusal, Status, What};
+use tenure_core::{Actor, Token};
 
 /// Carries out actions, each answered on its own, in this order.
-pub(crate) fn operate(step: &Step<'_>, operations: &[Operation]) -> Done<Vec<Result<Status, Refusal>>> {
-    operations.iter().map(|operation| one(step, operation)).collect()
+pub(crate) fn operate(step: &Step<'_>, operations: &[Operation], by: &Actor) -> Done<Vec<Result<Status, Refusal>>> {
+    operations.iter().map(|operation| one(step, operation, by)).collect()
 }
 
 /// A job that has not ended.
@@ -26,7 +26,7 @@ struct Unfinished {
     keys: Keys,
 }
 
-fn one(step: &Step<'_>, operation: &Operation) -> Done<Result<Status, Refusal>> {
+fn one(step: &Step<'_>, operation: &Operation, by: &Actor) -> Done<Result<Status, Refusal>> {
     let id = operation.job;
     let mut select = step.conn.prepare_cached(sql::UNFINISHED)?;
     let unfinished = select.query_row([id.0], |row| {
@@ -40,30 +40,30 @@ fn one(step: &Step<'_>, operation: &Operation) -> Done<Result<Status, Refusal>> 
     });
     let unfinished = unfinished.optional()?;
     match (&operation.action, unfinished) {
-        (Action::Cancel { reason, force }, Some(job)) => cancel(step, &job, reason.as_deref(), *force).map(Ok),
+        (Action::Cancel { reason, force }, Some(job)) => cancel(step, &job, reason.as_deref(), *force, by).map(Ok),
         (Action::Retry, Some(_)) => Ok(Err(Refusal::NotTerminal)),
         (Action::Cancel { .. }, None) => {
             let ended: bool = step.conn.prepare_cached(sql::IS_FINISHED)?.query_row([id.0], |row| row.get(0))?;
             Ok(Err(if ended { Refusal::Terminal } else { Refusal::Absent }))
         }
-        (Action::Retry, None) => retry(step, id),
+        (Action::Retry, None) => retry(step, id, by),
     }
 }
 
-fn cancel(step: &Step<'_>, job: &Unfinished, reason: Option<&str>, force: bool) -> Done<Status> {
+fn cancel(step: &Step<'_>, job: &Unfinished, reason: Option<&str>, force: bool, by: &Actor) -> Done<Status> {
     match (job.running, force) {
-        (false, _) => cancel_waiting(step, job, reason),
-        (true, false) => ask_to_stop(step, job, reason),
-        (true, true) => end_now(step, job, reason),
+        (false, _) => cancel_waiting(step, job, reason, by),
+        (true, false) => ask_to_stop(step, job, reason, by),
+        (true, true) => end_now(step, job, reason, by),
     }
 }
 
-fn cancel_waiting(step: &Step<'_>, job: &Unfinished, reason: Option<&str>) -> Done<Status> {
+fn cancel_waiting(step: &Step<'_>, job: &Unfinished, reason: Option<&str>, by: &Actor) -> Done<Status> {
     if step.conn.prepare_cached(sql::CANCEL)?.execute((job.id.0, step.now.0))? != 1 {
         return Err(Fault::broken(format!("job {} moved while it was being cancelled", job.id)));
     }
     step.conn.prepare_cached(sql::LEAVE)?.execute([job.id.0])?;
-    let event = Event::new(step.now, job.id, What::Cancelled).error(reason);
+    let event = Event::new(step.now, job.id, What::Cancelled).acted(by).error(reason);
     record(step, &Event { reason: Some(Reason::Cancelled), ..event })?;
     let mut moves = Moves::default();
     moves.moved(&job.queue, &job.keys);
@@ -73,22 +73,24 @@ fn cancel_waiting(step: &Step<'_>, job: &Unfinished, reason: Option<&str>) -> Do
 }
 
 /// The holder hears of it with its next heartbeat.
-fn ask_to_stop(step: &Step<'_>, job: &Unfinished, reason: Option<&str>) -> Done<Status> {
+fn ask_to_stop(step: &Step<'_>, job: &Unfinished, reason: Option<&str>, by: &Actor) -> Done<Status> {
     let lease = lease_of(step, job)?;
     step.conn.prepare_cached(sql::CANCEL_REQUESTED)?.execute([job.id.0])?;
     step.conn.prepare_cached(sql::LEASE_CANCELS)?.execute([lease.token.0])?;
-    record(step, &Event::new(step.now, job.id, What::CancelRequested).by(&lease.owner, lease.token).error(reason))?;
+    let event = Event::new(step.now, job.id, What::CancelRequested).by(&lease.owner, lease.token);
+    record(step, &event.acted(by).error(reason))?;
     Ok(Status::Running)
 }
 
 /// Ends a running job, whatever its holder does.
-fn end_now(step: &Step<'_>, job: &Unfinished, reason: Option<&str>) -> Done<Status> {
+fn end_now(step: &Step<'_>, job: &Unfinished, reason: Option<&str>, by: &Actor) -> Done<Status> {
     let mut lease = lease_of(step, job)?;
     let gone = || Fault::broken(format!("job {} left its lease while it was being cancelled", job.id));
     let held = lease.unit(step.conn, job.id)?.ok_or_else(gone)?;
     let settled = rules::force_cancel(held.was);
     let mut ender = Ender::new(step)?;
-    ender.end(&Ending { id: job.id, lease: &lease, held: &held, settled, verb: None, error: reason, result: None })?;
+    let (error, by) = (reason, Some(by));
+    ender.end(&Ending { id: job.id, lease: &lease, held: &held, settled, verb: None, error, result: None, by })?;
     lease.left = lease.left.saturating_sub(1);
     lease.write_left(step.conn)?;
     ender.settle()?;
@@ -100,7 +102,7 @@ fn lease_of(step: &Step<'_>, job: &Unfinished) -> Done<Lease> {
     lease.ok_or_else(|| Fault::broken(format!("job {} runs under no lease", job.id)))
 }
 
-fn retry(step: &Step<'_>, id: JobId) -> Done<Result<Status, Refusal>> {
+fn retry(step: &Step<'_>, id: JobId, by: &Actor) -> Done<Result<Status, Refusal>> {
     let mut retry = step.conn.prepare_cached(sql::RETRY)?;
     let back = retry.query_row((id.0, step.now.0), |row| {
         Ok((row.get::<_, String>(0)?, Keys { ordering: row.get(1)?, limit: row.get(2)? }))
@@ -110,7 +112,7 @@ fn retry(step: &Step<'_>, id: JobId) -> Done<Result<Status, Refusal>> {
     if let Some(lane) = &keys.ordering {
         step.conn.prepare_cached(sql::LANE_FREE)?.execute((&queue, lane, id.0))?;
     }
-    record(step, &Event::new(step.now, id, What::RetriedByOperator))?;
+    record(step, &Event::new(step.now, id, What::RetriedByOperator).acted(by))?;
     let mut moves = Moves::default();
     moves.moved(&queue, &keys);
     moves.settle(step)?;

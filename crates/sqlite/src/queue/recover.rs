@@ -113,6 +113,6 @@ fn return_unit(step: &Step<'_>, ender: &mut Ender<'_>, lease: &Lease, place: u32
     let settled = rules::expire(place < lease.started, timed_out, held.was);
     let error = timed_out.then(|| format!("took longer than {} ms", held.timeout_ms.unwrap_or(0)));
     let error = error.as_deref();
-    ender.end(&Ending { id, lease, held: &held, settled, verb: None, error, result: None })?;
+    ender.end(&Ending { id, lease, held: &held, settled, verb: None, error, result: None, by: None })?;
     Ok(settled.status)
 }

@@ -46,6 +46,7 @@ pub(crate) fn events(step: &Step<'_>, id: JobId) -> Done<Vec<Event>> {
             error: row.get(9)?,
             count: row.get(10)?,
             first_at: row::time_opt(row, 11)?,
+            by: row.get(12)?,
         })
     })?;
     Ok(events.collect::<rusqlite::Result<_>>()?)

@@ -15,7 +15,8 @@ use tenure_store::{Result, ScheduleStore};
 #[async_trait]
 impl ScheduleStore for SqliteStore {
     async fn put_schedule(&self, put: Put) -> Result<std::result::Result<Schedule, Refused>> {
-        self.write(1, move |step| put::put(step, &put)).await
+        let by = self.actor.clone();
+        self.write(1, move |step| put::put(step, &put, &by)).await
     }
 
     async fn schedule(&self, name: &str) -> Result<Option<Schedule>> {
@@ -29,8 +30,8 @@ impl ScheduleStore for SqliteStore {
     }
 
     async fn remove_schedule(&self, name: &str) -> Result<bool> {
-        let name = name.to_owned();
-        self.write(1, move |step| put::remove(step, &name)).await
+        let (name, by) = (name.to_owned(), self.actor.clone());
+        self.write(1, move |step| put::remove(step, &name, &by)).await
     }
 
     async fn firings(&self, name: &str, before: Option<Time>, limit: u32) -> Result<Page<Firing>> {

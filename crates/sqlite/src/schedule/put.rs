@@ -1,18 +1,22 @@
 //! A definition put in place over the revision it was made from (T4), or removed.
 
 use super::look;
+use crate::changes;
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
 use rusqlite::params;
+use tenure_core::Actor;
+use tenure_core::changes::{Face, Subject, What};
 use tenure_core::schedule::{Put, Refused, Schedule, rules};
 
 /// Puts a definition in place.
-pub(super) fn put(step: &Step<'_>, put: &Put) -> Done<Result<Schedule, Refused>> {
+pub(super) fn put(step: &Step<'_>, put: &Put, by: &Actor) -> Done<Result<Schedule, Refused>> {
     let found = look::schedule(step, &put.name)?;
     if found.as_ref().map(|schedule| schedule.revision) != put.revision {
         return Ok(Err(Refused::Changed));
     }
+    let before = found.as_ref().map(|found| found.definition.clone());
     let (write, next_at) = match found {
         None => (sql::SCHEDULE_CREATE, put.next_at),
         Some(same) if same.definition == put.definition => return Ok(Ok(same)),
@@ -46,6 +50,11 @@ pub(super) fn put(step: &Step<'_>, put: &Put) -> Done<Result<Schedule, Refused>>
         job.backoff.map(|backoff| backoff.max_ms),
         job.backoff.map(|backoff| backoff.jitter),
     ])?;
+    let subject = Subject::new(Face::Schedule, &put.name);
+    match before {
+        None => changes::add(step, &subject, by, What::Created, None)?,
+        Some(before) => changes::changed(step, &subject, by, before.differences(definition))?,
+    }
     let absent = || Fault::broken(format!("the schedule {} is not there after it was put", put.name));
     look::schedule(step, &put.name)?.ok_or_else(absent).map(Ok)
 }
@@ -56,7 +65,11 @@ pub(super) fn draw_revision(step: &Step<'_>) -> Done<i64> {
 }
 
 /// Removes a schedule and its firings; whether it was there.
-pub(super) fn remove(step: &Step<'_>, name: &str) -> Done<bool> {
+pub(super) fn remove(step: &Step<'_>, name: &str, by: &Actor) -> Done<bool> {
     step.conn.prepare_cached(sql::SCHEDULE_FORGET_FIRINGS)?.execute([name])?;
-    Ok(step.conn.prepare_cached(sql::SCHEDULE_REMOVE)?.execute([name])? > 0)
+    let there = step.conn.prepare_cached(sql::SCHEDULE_REMOVE)?.execute([name])? > 0;
+    if there {
+        changes::add(step, &Subject::new(Face::Schedule, name), by, What::Removed, None)?;
+    }
+    Ok(there)
 }

@@ -6,17 +6,17 @@ use crate::inbox::Step;
 use crate::savepoint::{apart, readable};
 use crate::sql;
 use rusqlite::params;
-use tenure_core::Time;
 use tenure_core::bounds::RECEIPT_MS;
 use tenure_core::lease::live;
 use tenure_core::sync::rules::{self, End, RETENTION_MS};
 use tenure_core::sync::{
     Chunk, Reason, Refused, State, Sync, SyncEvent, SyncId, SyncsPruned, SyncsRecovered, Unit, What,
 };
+use tenure_core::{Actor, Time};
 use tenure_store::OrRefused;
 
 /// Ends a sync at once: whoever holds it or one of its chunks is told `cancelled`.
-pub(super) fn cancel(step: &Step<'_>, id: SyncId, why: Option<&str>) -> Done<OrRefused<State>> {
+pub(super) fn cancel(step: &Step<'_>, id: SyncId, why: Option<&str>, by: &Actor) -> Done<OrRefused<State>> {
     let Some(mut sync) = row::find_sync(step, id)? else { return Ok(Err(Refused::Absent)) };
     if !sync.standing.open() {
         return Ok(Err(Refused::Terminal));
@@ -32,7 +32,8 @@ pub(super) fn cancel(step: &Step<'_>, id: SyncId, why: Option<&str>) -> Done<OrR
         row::remember(step, &unit, &lock.owner, sync.standing.token, end)?;
     }
     let reason = Some(Reason::Cancelled);
-    row::write(step, &SyncEvent { reason, ..SyncEvent::new(step.now, &unit, What::Cancelled).error(why) })?;
+    let event = SyncEvent::new(step.now, &unit, What::Cancelled).acted(by).error(why);
+    row::write(step, &SyncEvent { reason, ..event })?;
     end(step, &mut sync, State::Failed, reason, Some(Reason::Cancelled.as_str()))?;
     Ok(Ok(State::Failed))
 }

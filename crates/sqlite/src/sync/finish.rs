@@ -107,7 +107,8 @@ fn finish_sync(step: &Step<'_>, mut sync: Sync, ending: &Ending) -> Done<Result<
     Ok(Ok(state))
 }
 
-/// Judges a write by everything that is known, and counts a refusal into the one event of its token and reason (L8).
+/// Judges a write by everything that is known, and counts a refusal of what was once planned or claimed in this pass into
+/// the one event of its token and reason (L8).
 pub(super) fn judge(step: &Step<'_>, unit: &Unit, presented: Presented<'_>) -> Done<(Judgement, Option<Found>)> {
     let Some(sync) = row::find_sync(step, unit.sync)? else {
         return Ok((Judgement::Lost(LostReason::Unknown), None));
@@ -126,7 +127,8 @@ pub(super) fn judge(step: &Step<'_>, unit: &Unit, presented: Presented<'_>) -> D
         Found::Chunk(chunk) => &chunk.standing,
     });
     let judgement = rules::judge(presented, receipt.as_ref(), last_token, standing, step.now);
-    if let (Judgement::Lost(reason), true) = (judgement, found.is_some()) {
+    let known = found.is_some() || receipt.is_some_and(|receipt| receipt.owner == presented.owner);
+    if let (Judgement::Lost(reason), true) = (judgement, known) {
         step.conn.prepare_cached(sql::SYNC_REFUSED)?.execute(params![
             step.now.0,
             unit.sync.0,

@@ -50,7 +50,8 @@ impl SyncStore for SqliteStore {
     }
 
     async fn cancel_sync(&self, sync: SyncId, why: Option<String>) -> Result<OrRefused<State>> {
-        self.write(1, move |step| ends::cancel(step, sync, why.as_deref())).await
+        let by = self.actor.clone();
+        self.write(1, move |step| ends::cancel(step, sync, why.as_deref(), &by)).await
     }
 
     async fn sync(&self, id: SyncId) -> Result<Option<SyncInfo>> {

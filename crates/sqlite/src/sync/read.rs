@@ -80,11 +80,13 @@ pub(super) fn events(step: &Step<'_>, id: SyncId, limit: u32) -> Done<Vec<SyncEv
         let hash: String = row.get("chunk_hash")?;
         Ok(SyncEvent {
             at: Time(row.get("at")?),
+            first_at: row::time_opt(row, "first_at")?,
             sync: id,
             chunk_hash: Some(hash).filter(|hash| !hash.is_empty()),
             what: row::word(row, "what", What::parse)?.unwrap_or(What::Refused),
             token: row::token_opt(row, "token")?,
             owner: row.get("owner")?,
+            by: row.get("by")?,
             attempt: row.get("attempt")?,
             verb: row::word(row, "verb", Verb::parse)?,
             lost: row::word(row, "lost", LostReason::parse)?,

@@ -226,6 +226,7 @@ pub(super) fn write(step: &Step<'_>, event: &SyncEvent) -> Done<()> {
         event.attempt,
         event.reason.map(Reason::as_str),
         event.error,
+        event.by,
     ])?;
     Ok(())
 }

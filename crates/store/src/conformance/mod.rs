@@ -17,6 +17,7 @@
 //! }
 //! ```
 
+pub mod actors;
 pub mod attempts;
 pub mod claim;
 pub mod dedup;
@@ -420,6 +421,20 @@ macro_rules! conformance {
                 i19_a_worker_not_seen_for_a_day_is_forgotten,
                 l7_recovery_needs_no_sighting,
             }
+            actors {
+                l8_an_act_on_a_job_names_its_actor,
+                l8_a_handle_that_was_not_told_acts_for_an_unnamed_program,
+                l8_a_change_of_a_queue_tells_what_was_and_what_is,
+                l8_a_change_of_the_engine_names_its_actor,
+                l8_a_change_of_a_schedule_names_its_actor,
+                l8_an_act_on_a_domain_names_its_actor,
+                l8_an_act_on_a_sync_names_its_actor,
+                l8_an_act_on_a_run_names_its_actor,
+                l8_a_repair_names_its_actor,
+                l8_the_last_hundred_changes_are_kept,
+                i19_changes_past_their_days_are_forgotten,
+                l8_work_is_no_change,
+            }
         }
     };
 }
@@ -465,6 +480,7 @@ mod tests {
             include_str!("timeout.rs"),
             include_str!("explain.rs"),
             include_str!("workers.rs"),
+            include_str!("actors.rs"),
         ];
         for file in files {
             let scenarios = file.split("pub async fn ").skip(1).filter_map(|rest| rest.split_once('<'));

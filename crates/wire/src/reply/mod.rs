@@ -489,15 +489,23 @@ pub struct Timeline {
 /// One thing that happened to a job.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Event {
-    /// When, by the store's clock.
+    /// When, by the store's clock; the last time, where repetitions are counted into one event.
     #[schema(value_type = String, format = DateTime)]
     pub at: At,
+    /// When it happened first, if it happened again.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub first_at: Option<At>,
     /// What: `enqueued`, `claimed`, `expired`, `refused` …
     pub what: &'static str,
     /// Under which token.
     pub token: Option<i64>,
     /// By or from whom.
     pub owner: Option<String>,
+    /// Who acted, of an operator's act: `cli:USER@HOST`, `http:ADDRESS`, `sql:ROLE`, `lib:PROGRAM`, or what a program
+    /// calls itself.
+    pub by: Option<String>,
+    /// How often, where repetitions are counted into one event.
+    pub count: u32,
     /// The whole of it as a sentence.
     pub message: String,
 }
@@ -506,12 +514,54 @@ impl From<Vec<tenure::Event>> for Timeline {
     fn from(events: Vec<tenure::Event>) -> Timeline {
         let one = |event: tenure::Event| Event {
             at: At(event.at),
+            first_at: event.first_at.map(At),
+            count: event.count,
             what: event.what.as_str(),
             token: event.token.map(|token| token.0),
             message: event.message(),
             owner: event.owner,
+            by: event.by,
         };
         Timeline { events: events.into_iter().map(one).collect() }
+    }
+}
+
+/// What was changed about settings.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Changes {
+    /// Oldest first, the last hundred of ninety days.
+    pub events: Vec<Changed>,
+}
+
+/// One change.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Changed {
+    /// When, by the store's clock.
+    #[schema(value_type = String, format = DateTime)]
+    pub at: At,
+    /// What: `created`, `changed` or `removed`.
+    pub what: &'static str,
+    /// Which setting.
+    pub setting: Option<String>,
+    /// What it was, as text; null is none.
+    pub from: Option<String>,
+    /// What it is, as text; null is none.
+    pub to: Option<String>,
+    /// Who did it: `cli:USER@HOST`, `http:ADDRESS`, `sql:ROLE`, `lib:PROGRAM`, or what a program calls itself.
+    pub by: String,
+    /// The whole of it as a sentence.
+    pub message: String,
+}
+
+impl From<Vec<tenure::changes::Changed>> for Changes {
+    fn from(changes: Vec<tenure::changes::Changed>) -> Changes {
+        let one = |changed: tenure::changes::Changed| {
+            let message = changed.message();
+            let tenure::changes::Changed { at, by, what, difference } = changed;
+            let (setting, from, to) = difference.map_or((None, None, None), |it| (Some(it.setting), it.from, it.to));
+            Changed { at: At(at), what: what.as_str(), setting, from, to, by, message }
+        };
+        Changes { events: changes.into_iter().map(one).collect() }
     }
 }
 

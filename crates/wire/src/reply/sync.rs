@@ -397,9 +397,12 @@ pub struct SyncTimeline {
 /// One thing that happened to a sync or a chunk.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SyncEvent {
-    /// When, by the store's clock.
+    /// When, by the store's clock; the last time, where repetitions are counted into one event.
     #[schema(value_type = String, format = DateTime)]
     pub at: At,
+    /// When it happened first, if it happened again.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub first_at: Option<At>,
     /// What: `planned`, `claimed`, `expired`, `refused`, `retried`, `completed`, `failed` or `cancelled`.
     pub what: &'static str,
     /// To which chunk; null is the sync itself.
@@ -408,6 +411,11 @@ pub struct SyncEvent {
     pub token: Option<i64>,
     /// By or from whom.
     pub owner: Option<String>,
+    /// Who acted, of an operator's act: `cli:USER@HOST`, `http:ADDRESS`, `sql:ROLE`, `lib:PROGRAM`, or what a program
+    /// calls itself.
+    pub by: Option<String>,
+    /// How often, where repetitions are counted into one event.
+    pub count: u32,
     /// The whole of it as a sentence.
     pub message: String,
 }
@@ -416,11 +424,14 @@ impl From<Vec<sync::SyncEvent>> for SyncTimeline {
     fn from(events: Vec<sync::SyncEvent>) -> SyncTimeline {
         let one = |event: sync::SyncEvent| SyncEvent {
             at: At(event.at),
+            first_at: event.first_at.map(At),
+            count: event.count,
             what: event.what.as_str(),
             token: event.token.map(|token| token.0),
             message: event.message(),
             chunk_hash: event.chunk_hash,
             owner: event.owner,
+            by: event.by,
         };
         SyncTimeline { events: events.into_iter().map(one).collect() }
     }

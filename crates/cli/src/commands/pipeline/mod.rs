@@ -4,6 +4,7 @@ mod apply;
 mod list;
 mod show;
 mod start;
+mod timeline;
 
 use crate::failure::Failure;
 use crate::output::Output;
@@ -21,6 +22,8 @@ pub(crate) enum Pipeline {
     Start(start::Start),
     /// Show the stages of a pipeline
     Show(show::Show),
+    /// Tell which versions of a pipeline were put on record, and by whom
+    Timeline(timeline::Timeline),
 }
 
 impl Pipeline {
@@ -30,6 +33,7 @@ impl Pipeline {
             Pipeline::List(list) => list.run(tenure, output).await,
             Pipeline::Start(start) => start.run(tenure, output).await,
             Pipeline::Show(show) => show.run(tenure, output).await,
+            Pipeline::Timeline(timeline) => timeline.run(tenure, output).await,
         }
     }
 }

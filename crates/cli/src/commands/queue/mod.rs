@@ -5,6 +5,7 @@ mod list;
 mod pause;
 mod resume;
 mod show;
+mod timeline;
 
 use crate::failure::Failure;
 use crate::output::{Output, or_dash};
@@ -26,6 +27,8 @@ pub(crate) enum Queue {
     Resume(resume::Resume),
     /// Limit what runs, of a queue or in all, or show the limits
     Limit(limit::Limit),
+    /// Tell what was changed about a queue, oldest first
+    Timeline(timeline::Timeline),
 }
 
 impl Queue {
@@ -36,6 +39,7 @@ impl Queue {
             Queue::Pause(pause) => pause.run(tenure, output).await,
             Queue::Resume(resume) => resume.run(tenure, output).await,
             Queue::Limit(limit) => limit.run(tenure, output).await,
+            Queue::Timeline(timeline) => timeline.run(tenure, output).await,
         }
     }
 }

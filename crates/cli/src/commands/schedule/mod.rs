@@ -7,6 +7,7 @@ mod pause;
 mod remove;
 mod resume;
 mod show;
+mod timeline;
 
 use crate::failure::Failure;
 use crate::output::{Output, or_dash};
@@ -32,6 +33,8 @@ pub(crate) enum Schedule {
     Resume(resume::Resume),
     /// Preview the slots of a schedule, or of an expression
     Next(next::Next),
+    /// Tell what was changed about a schedule, oldest first, and by whom; it may have been removed
+    Timeline(timeline::Timeline),
 }
 
 impl Schedule {
@@ -44,6 +47,7 @@ impl Schedule {
             Schedule::Pause(pause) => pause.run(tenure, output).await,
             Schedule::Resume(resume) => resume.run(tenure, output).await,
             Schedule::Next(next) => next.run(tenure, output).await,
+            Schedule::Timeline(timeline) => timeline.run(tenure, output).await,
         }
     }
 }

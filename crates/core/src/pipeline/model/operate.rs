@@ -6,12 +6,13 @@ use super::super::request::{RunAction, RunRefusal, UnitKey};
 use super::super::rules::{Settled, reset};
 use super::super::unit::{Outcome, Reason, RunId, RunStatus, Status, Unit};
 use super::Pipelines;
+use crate::actor::Actor;
 use crate::time::Time;
 use std::collections::BTreeSet;
 
 impl Pipelines {
     /// Carries out an operator's action on a run (L9, S6); where the run stands then.
-    pub fn operate(&mut self, id: RunId, action: &RunAction, now: Time) -> Result<RunStatus, RunRefusal> {
+    pub fn operate(&mut self, id: RunId, action: &RunAction, by: &Actor, now: Time) -> Result<RunStatus, RunRefusal> {
         let row = self.runs.get(&id).ok_or(RunRefusal::Absent)?;
         let terminal = row.run.status.terminal();
         match action {
@@ -21,12 +22,12 @@ impl Pipelines {
             RunAction::Retry | RunAction::RetryFrom { .. } | RunAction::Repair { .. } if !terminal => {
                 return Err(RunRefusal::NotTerminal);
             }
-            RunAction::Cancel { reason } => self.cancel(id, reason.as_deref(), now),
-            RunAction::Pause => self.pause(id, true, now),
-            RunAction::Resume => self.pause(id, false, now),
-            RunAction::Retry => self.retry(id, now)?,
-            RunAction::RetryFrom { stage } => self.retry_from(id, stage, now)?,
-            RunAction::Repair { units } => self.repair(id, units, now)?,
+            RunAction::Cancel { reason } => self.cancel(id, reason.as_deref(), by, now),
+            RunAction::Pause => self.pause(id, true, by, now),
+            RunAction::Resume => self.pause(id, false, by, now),
+            RunAction::Retry => self.retry(id, by, now)?,
+            RunAction::RetryFrom { stage } => self.retry_from(id, stage, by, now)?,
+            RunAction::Repair { units } => self.repair(id, units, by, now)?,
         }
         Ok(self.runs[&id].run.status)
     }
@@ -42,8 +43,8 @@ impl Pipelines {
         ids
     }
 
-    fn cancel(&mut self, id: RunId, reason: Option<&str>, now: Time) {
-        self.tell(Event::of_run(now, id, What::Cancelled).error(reason));
+    fn cancel(&mut self, id: RunId, reason: Option<&str>, by: &Actor, now: Time) {
+        self.tell(Event::of_run(now, id, What::Cancelled).acted(by).error(reason));
         for unit in self.all_units(id) {
             let mut unit = self.units[&unit].clone();
             match unit.status {
@@ -74,13 +75,13 @@ impl Pipelines {
         run.finished_at = Some(now);
     }
 
-    fn pause(&mut self, id: RunId, paused: bool, now: Time) {
+    fn pause(&mut self, id: RunId, paused: bool, by: &Actor, now: Time) {
         let run = &mut self.runs.get_mut(&id).expect("looked up above").run;
         if run.paused == paused {
             return;
         }
         run.paused = paused;
-        self.tell(Event::of_run(now, id, if paused { What::Paused } else { What::Resumed }));
+        self.tell(Event::of_run(now, id, if paused { What::Paused } else { What::Resumed }).acted(by));
         for unit in self.all_units(id) {
             let unit = self.units[&unit].clone();
             self.unindex(&unit);
@@ -89,7 +90,7 @@ impl Pipelines {
     }
 
     /// Tries again what is finally `ERROR`.
-    fn retry(&mut self, id: RunId, now: Time) -> Result<(), RunRefusal> {
+    fn retry(&mut self, id: RunId, by: &Actor, now: Time) -> Result<(), RunRefusal> {
         let failed: Vec<i64> =
             self.runs[&id].stages.iter().copied().filter(|stage| self.units[stage].failed_for_good()).collect();
         if failed.is_empty() {
@@ -97,7 +98,7 @@ impl Pipelines {
         }
         for stage in failed {
             let mut unit = self.units[&stage].clone();
-            self.tell(Event::of_unit(now, id, &unit.stage, None, What::RetriedByOperator));
+            self.tell(Event::of_unit(now, id, &unit.stage, None, What::RetriedByOperator).acted(by));
             let ready = !unit.split && self.prerequisites_done(&unit);
             reset(&mut unit, if ready { Status::Ready } else { Status::New }, now);
             self.save(unit);
@@ -115,12 +116,12 @@ impl Pipelines {
     }
 
     /// Does a stage again from the beginning, and what follows from it.
-    fn retry_from(&mut self, id: RunId, stage: &str, now: Time) -> Result<(), RunRefusal> {
+    fn retry_from(&mut self, id: RunId, stage: &str, by: &Actor, now: Time) -> Result<(), RunRefusal> {
         let mut unit = self.stage(id, stage).ok_or(RunRefusal::NoSuchUnit)?.clone();
         if unit.status == Status::New || !self.prerequisites_done(&unit) {
             return Err(RunRefusal::PrerequisiteMissing);
         }
-        self.tell(Event::of_unit(now, id, stage, None, What::RetriedByOperator));
+        self.tell(Event::of_unit(now, id, stage, None, What::RetriedByOperator).acted(by));
         self.forget_segments(unit.id);
         reset(&mut unit, Status::Ready, now);
         unit.split = false;
@@ -133,7 +134,13 @@ impl Pipelines {
     }
 
     /// Does again exactly these units, and has what follows from them look whether its own outputs still count.
-    fn repair(&mut self, id: RunId, units: &[(String, Option<String>)], now: Time) -> Result<(), RunRefusal> {
+    fn repair(
+        &mut self,
+        id: RunId,
+        units: &[(String, Option<String>)],
+        by: &Actor,
+        now: Time,
+    ) -> Result<(), RunRefusal> {
         for (stage, segment) in units {
             let key = UnitKey { run: id, stage: stage.clone(), segment: segment.clone() };
             let unit = self.by_key.get(&key).map(|id| &self.units[id]).ok_or(RunRefusal::NoSuchUnit)?;
@@ -149,7 +156,7 @@ impl Pipelines {
         let wanted: BTreeSet<(&str, Option<&str>)> =
             units.iter().map(|(stage, segment)| (stage.as_str(), segment.as_deref())).collect();
         for (stage, segment) in &wanted {
-            self.tell(Event::of_unit(now, id, stage, *segment, What::Repaired));
+            self.tell(Event::of_unit(now, id, stage, *segment, What::Repaired).acted(by));
         }
         // Of those that wait for another of these, only the first is done at once; the others find out when it is DONE.
         let stages: BTreeSet<&str> = stages.difference(&later).copied().collect();

@@ -8,6 +8,7 @@ use super::super::rules;
 use super::super::settings::Change;
 use super::shelf::Shelf;
 use super::{Queues, running};
+use crate::actor::Actor;
 use crate::bounds::RECEIPT_MS;
 use crate::time::Time;
 
@@ -32,36 +33,40 @@ impl Queues {
     }
 
     /// Carries out an operator's action on one job (L9, L11).
-    pub fn operate(&mut self, operation: &Operation, now: Time) -> Result<Status, Refusal> {
+    pub fn operate(&mut self, operation: &Operation, by: &Actor, now: Time) -> Result<Status, Refusal> {
         let id = operation.job;
         let status = self.jobs.get(&id).ok_or(Refusal::Absent)?.status;
         match &operation.action {
             Action::Cancel { .. } if status.terminal() => Err(Refusal::Terminal),
             Action::Retry if !status.terminal() => Err(Refusal::NotTerminal),
             Action::Cancel { reason, force } => {
-                self.cancel(id, reason.as_deref(), *force, now);
+                self.cancel(id, reason.as_deref(), *force, by, now);
                 Ok(self.jobs.get(&id).map_or(Status::Failed, |job| job.status))
             }
             Action::Retry => {
-                self.retry(id, now);
+                self.retry(id, by, now);
                 Ok(Status::Queued)
             }
         }
     }
 
-    fn cancel(&mut self, id: JobId, reason: Option<&str>, force: bool, now: Time) {
+    fn cancel(&mut self, id: JobId, reason: Option<&str>, force: bool, by: &Actor, now: Time) {
         let job = self.jobs.get_mut(&id).expect("the job was just found");
         match job.status {
             Status::Running if !force => {
                 job.cancel_requested = true;
                 let token = job.token.expect("a running job has a token");
                 let owner = self.grants[&token].owner.clone();
-                let event = Event::new(now, id, What::CancelRequested).by(&owner, token).error(reason);
+                let event = Event::new(now, id, What::CancelRequested).by(&owner, token).acted(by).error(reason);
                 self.events.entry(id).or_default().push(event);
             }
             Status::Running => {
                 let settled = rules::force_cancel(running(job));
                 self.end(id, settled, None, reason.map(str::to_owned), now);
+                // Unless nothing is kept of it.
+                if let Some(event) = self.events.get_mut(&id).and_then(|events| events.last_mut()) {
+                    event.by = Some(by.as_str().to_owned());
+                }
             }
             _ => {
                 let shelf = self.queues.get_mut(&job.queue).expect("a job's queue is on record");
@@ -69,7 +74,7 @@ impl Queues {
                 job.status = Status::Failed;
                 job.reason = Some(Reason::Cancelled);
                 job.finished_at = Some(now);
-                let event = Event::new(now, id, What::Cancelled).error(reason);
+                let event = Event::new(now, id, What::Cancelled).acted(by).error(reason);
                 self.events.entry(id).or_default().push(Event { reason: Some(Reason::Cancelled), ..event });
                 let job = &self.jobs[&id];
                 shelf.retire(&self.jobs, job, Status::Failed, false, now);
@@ -80,7 +85,7 @@ impl Queues {
         }
     }
 
-    fn retry(&mut self, id: JobId, now: Time) {
+    fn retry(&mut self, id: JobId, by: &Actor, now: Time) {
         let job = self.jobs.get_mut(&id).expect("the job was just found");
         let shelf = self.queues.get_mut(&job.queue).expect("a job's queue is on record");
         *shelf.count(job.status) -= 1;
@@ -91,7 +96,7 @@ impl Queues {
         job.run_at = now;
         job.finished_at = None;
         shelf.admit(&self.jobs, id, now);
-        self.events.entry(id).or_default().push(Event::new(now, id, What::RetriedByOperator));
+        self.events.entry(id).or_default().push(Event::new(now, id, What::RetriedByOperator).acted(by));
     }
 
     /// Removes what is no longer kept, at most `max` of each kind: finished jobs past their queue's retention, receipts

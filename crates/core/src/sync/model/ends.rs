@@ -5,20 +5,21 @@ use super::super::request::{Refused, SyncsPruned, SyncsRecovered};
 use super::super::rules::{self, End, RETENTION_MS, Receipt};
 use super::super::unit::{Reason, State, SyncId, Unit};
 use super::{Key, Syncs};
+use crate::actor::Actor;
 use crate::bounds::RECEIPT_MS;
 use crate::lease::live;
 use crate::time::Time;
 
 impl Syncs {
     /// Ends a sync at once (S6): whoever holds it or one of its chunks is told `cancelled`.
-    pub fn cancel(&mut self, id: SyncId, why: Option<&str>, now: Time) -> Result<State, Refused> {
+    pub fn cancel(&mut self, id: SyncId, why: Option<&str>, by: &Actor, now: Time) -> Result<State, Refused> {
         let sync = self.syncs.get(&id).ok_or(Refused::Absent)?;
         if !sync.standing.open() {
             return Err(Refused::Terminal);
         }
         let unit = Unit::sync(id);
         self.part(&unit, now);
-        let event = SyncEvent::new(now, &unit, What::Cancelled).error(why);
+        let event = SyncEvent::new(now, &unit, What::Cancelled).acted(by).error(why);
         self.write(SyncEvent { reason: Some(Reason::Cancelled), ..event });
         self.end(id, State::Failed, Some(Reason::Cancelled), Some(Reason::Cancelled.as_str()), now);
         Ok(State::Failed)

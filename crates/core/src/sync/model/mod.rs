@@ -314,7 +314,8 @@ impl Syncs {
         }
     }
 
-    /// Judges a write, and counts a refusal into the one event of its token and reason (L8).
+    /// Judges a write, and counts a refusal of what was once planned or claimed in this pass into the one event of its
+    /// token and reason (L8).
     fn judge(&mut self, unit: &Unit, presented: Presented<'_>, now: Time) -> Judgement {
         let Some(sync) = self.syncs.get(&unit.sync) else { return Judgement::Lost(LostReason::Unknown) };
         let receipt = self.receipts.get(&(unit.clone(), presented.token));
@@ -327,7 +328,8 @@ impl Syncs {
             }
         };
         let judgement = rules::judge(presented, receipt, last_token, standing, now);
-        if let (Judgement::Lost(reason), true) = (judgement, standing.is_some()) {
+        let known = standing.is_some() || receipt.is_some_and(|receipt| receipt.owner == presented.owner);
+        if let (Judgement::Lost(reason), true) = (judgement, known) {
             let Presented { owner, token, verb } = presented;
             let event = SyncEvent::new(now, unit, What::Refused).by(owner, Some(token));
             self.count(SyncEvent { verb, lost: Some(reason), ..event });
@@ -346,7 +348,10 @@ impl Syncs {
                 && event.chunk_hash == refused.chunk_hash
         };
         match events.iter_mut().find(same) {
-            Some(event) => *event = SyncEvent { count: event.count + 1, ..refused },
+            Some(event) => {
+                let first_at = event.first_at.or(Some(event.at));
+                *event = SyncEvent { count: event.count + 1, first_at, ..refused };
+            }
             None => events.push(refused),
         }
     }

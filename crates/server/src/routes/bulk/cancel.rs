@@ -1,10 +1,9 @@
 //! `POST /v1/jobs/cancel`.
 
-use crate::app::App;
+use crate::app::By;
 use crate::refused::Refused;
 use crate::sent::{SINGLE, Sent};
 use axum::Json;
-use axum::extract::State;
 use tenure_wire::{reply, request};
 
 /// Ends every job that matches, as `POST /v1/jobs/{id}/cancel` would.
@@ -18,10 +17,7 @@ use tenure_wire::{reply, request};
     request_body(content = ref("#/components/schemas/CancelAll"), content_type = "application/json"),
     responses((status = 200, body = reply::Bulk))
 )]
-pub(in crate::routes) async fn cancel(
-    State(app): State<App>,
-    sent: Sent<SINGLE>,
-) -> Result<Json<reply::Bulk>, Refused> {
+pub(in crate::routes) async fn cancel(By(app): By, sent: Sent<SINGLE>) -> Result<Json<reply::Bulk>, Refused> {
     let bulk = request::cancel_all(sent.body()?)?;
     Ok(Json(app.operate(bulk).await?))
 }

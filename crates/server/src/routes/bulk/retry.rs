@@ -1,10 +1,9 @@
 //! `POST /v1/jobs/retry`.
 
-use crate::app::App;
+use crate::app::By;
 use crate::refused::Refused;
 use crate::sent::{SINGLE, Sent};
 use axum::Json;
-use axum::extract::State;
 use tenure_wire::{reply, request};
 
 /// Puts every finished job that matches back: the failed ones, unless `status` says `completed`.
@@ -18,7 +17,7 @@ use tenure_wire::{reply, request};
     request_body(content = ref("#/components/schemas/RetryAll"), content_type = "application/json"),
     responses((status = 200, body = reply::Bulk))
 )]
-pub(in crate::routes) async fn retry(State(app): State<App>, sent: Sent<SINGLE>) -> Result<Json<reply::Bulk>, Refused> {
+pub(in crate::routes) async fn retry(By(app): By, sent: Sent<SINGLE>) -> Result<Json<reply::Bulk>, Refused> {
     let bulk = request::retry_all(sent.body()?)?;
     Ok(Json(app.operate(bulk).await?))
 }

@@ -1,10 +1,9 @@
 //! `PUT /v1/domains/{domain}`.
 
-use crate::app::App;
+use crate::app::By;
 use crate::refused::Refused;
 use crate::sent::{Named, SINGLE, Sent};
 use axum::Json;
-use axum::extract::State;
 use tenure_wire::domain as wire;
 
 /// Changes the settings that are sent, `null` sets one back to its default.
@@ -18,7 +17,7 @@ use tenure_wire::domain as wire;
     responses((status = 200, body = wire::Domain))
 )]
 pub(in crate::routes) async fn change(
-    State(app): State<App>,
+    By(app): By,
     Named(name): Named,
     sent: Sent<SINGLE>,
 ) -> Result<Json<wire::Domain>, Refused> {

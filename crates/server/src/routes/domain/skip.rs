@@ -1,10 +1,9 @@
 //! `POST /v1/domains/{domain}/skip`.
 
-use crate::app::App;
+use crate::app::By;
 use crate::refused::Refused;
 use crate::sent::{Named, SINGLE, Sent};
 use axum::Json;
-use axum::extract::State;
 use tenure_wire::domain as wire;
 
 /// An operator's word: the offset fails for good wherever it stands; the others keep their order.
@@ -18,7 +17,7 @@ use tenure_wire::domain as wire;
     responses((status = 200, body = wire::Skipped))
 )]
 pub(in crate::routes) async fn skip(
-    State(app): State<App>,
+    By(app): By,
     Named(name): Named,
     sent: Sent<SINGLE>,
 ) -> Result<Json<wire::Skipped>, Refused> {

@@ -1,10 +1,9 @@
 //! `POST /v1/jobs/{id}/cancel`.
 
-use crate::app::App;
+use crate::app::By;
 use crate::refused::Refused;
 use crate::sent::{Named, SINGLE, Sent};
 use axum::Json;
-use axum::extract::State;
 use tenure_wire::{reply, request};
 
 /// Ends a job: a waiting one at once, a running one by asking its holder, or with `force` now.
@@ -19,7 +18,7 @@ use tenure_wire::{reply, request};
     responses((status = 200, body = reply::Cancelled))
 )]
 pub(in crate::routes) async fn cancel(
-    State(app): State<App>,
+    By(app): By,
     Named(id): Named,
     sent: Sent<SINGLE>,
 ) -> Result<Json<reply::Cancelled>, Refused> {

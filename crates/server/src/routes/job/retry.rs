@@ -1,10 +1,9 @@
 //! `POST /v1/jobs/{id}/retry`.
 
-use crate::app::App;
+use crate::app::By;
 use crate::refused::Refused;
 use crate::sent::{Named, SINGLE, Sent};
 use axum::Json;
-use axum::extract::State;
 use tenure_wire::{reply, request};
 
 /// Puts a finished job back, with its attempts anew; its token keeps growing.
@@ -19,7 +18,7 @@ use tenure_wire::{reply, request};
     responses((status = 200, body = reply::Retried))
 )]
 pub(in crate::routes) async fn retry(
-    State(app): State<App>,
+    By(app): By,
     Named(id): Named,
     sent: Sent<SINGLE>,
 ) -> Result<Json<reply::Retried>, Refused> {

@@ -1,6 +1,6 @@
 //! `PUT /v1/limits`.
 
-use crate::app::App;
+use crate::app::By;
 use crate::refused::Refused;
 use crate::sent::{SINGLE, Sent};
 use axum::Json;
@@ -16,10 +16,7 @@ use tenure_wire::{reply, request};
     request_body(content = ref("#/components/schemas/LimitsChange"), content_type = "application/json"),
     responses((status = 200, body = reply::Limits))
 )]
-pub(in crate::routes) async fn change(
-    State(app): State<App>,
-    sent: Sent<SINGLE>,
-) -> Result<Json<reply::Limits>, Refused> {
+pub(in crate::routes) async fn change(By(app): By, sent: Sent<SINGLE>) -> Result<Json<reply::Limits>, Refused> {
     if let Some(max_running) = request::limits(sent.body()?)? {
         app.ask(app.tenure.set_limit(max_running)).await?;
         return Ok(Json(reply::Limits { max_running }));

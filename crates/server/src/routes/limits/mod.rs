@@ -2,3 +2,4 @@
 
 pub(super) mod change;
 pub(super) mod show;
+pub(super) mod timeline;

@@ -1,10 +1,9 @@
 //! `POST /v1/pipelines`.
 
-use crate::app::App;
+use crate::app::By;
 use crate::refused::Refused;
 use crate::sent::{SINGLE, Sent};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use tenure::pipeline::Applied;
 use tenure_wire::{Problem, pipeline};
@@ -19,7 +18,7 @@ use tenure_wire::{Problem, pipeline};
     responses((status = 201, body = pipeline::Pipeline))
 )]
 pub(in crate::routes) async fn apply(
-    State(app): State<App>,
+    By(app): By,
     sent: Sent<SINGLE>,
 ) -> Result<(StatusCode, Json<pipeline::Pipeline>), Refused> {
     let definition = pipeline::definition(sent.body()?)?;

@@ -5,3 +5,4 @@ pub(super) mod claim;
 pub(super) mod list;
 pub(super) mod show;
 pub(super) mod start;
+pub(super) mod timeline;

@@ -1,10 +1,9 @@
 //! `PUT /v1/queues/{queue}`.
 
-use crate::app::App;
+use crate::app::By;
 use crate::refused::Refused;
 use crate::sent::{Named, SINGLE, Sent};
 use axum::Json;
-use axum::extract::State;
 use tenure_wire::{reply, request};
 
 /// Changes the settings that are sent, `null` sets one back to its default. Binds claims that begin after it.
@@ -18,7 +17,7 @@ use tenure_wire::{reply, request};
     responses((status = 200, body = reply::Queue))
 )]
 pub(in crate::routes) async fn change(
-    State(app): State<App>,
+    By(app): By,
     Named(name): Named,
     sent: Sent<SINGLE>,
 ) -> Result<Json<reply::Queue>, Refused> {

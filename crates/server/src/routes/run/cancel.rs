@@ -1,10 +1,9 @@
 //! `POST /v1/runs/{id}/cancel`.
 
-use crate::app::App;
+use crate::app::By;
 use crate::refused::Refused;
 use crate::sent::{Named, SINGLE, Sent};
 use axum::Json;
-use axum::extract::State;
 use tenure_wire::pipeline;
 
 /// Ends a run now; its holders are told `lease_lost` with `cancelled`. The body may be left out. 409 `terminal` if it has ended.
@@ -20,7 +19,7 @@ use tenure_wire::pipeline;
     responses((status = 200, body = pipeline::RunActed))
 )]
 pub(in crate::routes) async fn cancel(
-    State(app): State<App>,
+    By(app): By,
     Named(id): Named,
     sent: Sent<SINGLE>,
 ) -> Result<Json<pipeline::RunActed>, Refused> {

@@ -1,10 +1,9 @@
 //! `POST /v1/runs/{id}/resume`.
 
-use crate::app::App;
+use crate::app::By;
 use crate::refused::Refused;
 use crate::sent::{Named, SINGLE, Sent};
 use axum::Json;
-use axum::extract::State;
 use tenure::pipeline::RunAction;
 use tenure_wire::{pipeline, request};
 
@@ -21,7 +20,7 @@ use tenure_wire::{pipeline, request};
     responses((status = 200, body = pipeline::RunActed))
 )]
 pub(in crate::routes) async fn resume(
-    State(app): State<App>,
+    By(app): By,
     Named(id): Named,
     sent: Sent<SINGLE>,
 ) -> Result<Json<pipeline::RunActed>, Refused> {

@@ -1,10 +1,9 @@
 //! `POST /v1/runs/{id}/retry`.
 
-use crate::app::App;
+use crate::app::By;
 use crate::refused::Refused;
 use crate::sent::{Named, SINGLE, Sent};
 use axum::Json;
-use axum::extract::State;
 use tenure_wire::pipeline;
 
 /// Tries again what failed for good, or begins again from a stage. 409 `not_terminal` while it runs.
@@ -20,7 +19,7 @@ use tenure_wire::pipeline;
     responses((status = 200, body = pipeline::RunActed))
 )]
 pub(in crate::routes) async fn retry(
-    State(app): State<App>,
+    By(app): By,
     Named(id): Named,
     sent: Sent<SINGLE>,
 ) -> Result<Json<pipeline::RunActed>, Refused> {

@@ -8,6 +8,7 @@ pub(super) mod put;
 pub(super) mod remove;
 pub(super) mod resume;
 pub(super) mod show;
+pub(super) mod timeline;
 
 use tenure_wire::Problem;
 

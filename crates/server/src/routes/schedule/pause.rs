@@ -1,11 +1,10 @@
 //! `POST /v1/schedules/{name}/pause`.
 
 use super::absent;
-use crate::app::App;
+use crate::app::By;
 use crate::refused::Refused;
 use crate::sent::{Named, SINGLE, Sent};
 use axum::Json;
-use axum::extract::State;
 use tenure_wire::{reply, request};
 
 /// Lets a schedule rest: no slot is fired, and none counts as missed.
@@ -21,7 +20,7 @@ use tenure_wire::{reply, request};
     responses((status = 200, body = reply::Schedule))
 )]
 pub(in crate::routes) async fn pause(
-    State(app): State<App>,
+    By(app): By,
     Named(name): Named,
     sent: Sent<SINGLE>,
 ) -> Result<Json<reply::Schedule>, Refused> {

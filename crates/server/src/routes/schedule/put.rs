@@ -1,10 +1,9 @@
 //! `PUT /v1/schedules/{name}`.
 
-use crate::app::App;
+use crate::app::By;
 use crate::refused::Refused;
 use crate::sent::{Named, SINGLE, Sent};
 use axum::Json;
-use axum::extract::State;
 use tenure_wire::{reply, request};
 
 /// Puts a schedule in place, as it is sent; only `paused` stays as it is unless sent.
@@ -21,7 +20,7 @@ use tenure_wire::{reply, request};
     responses((status = 200, body = reply::Schedule))
 )]
 pub(in crate::routes) async fn put(
-    State(app): State<App>,
+    By(app): By,
     Named(name): Named,
     sent: Sent<SINGLE>,
 ) -> Result<Json<reply::Schedule>, Refused> {

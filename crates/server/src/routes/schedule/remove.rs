@@ -1,10 +1,9 @@
 //! `DELETE /v1/schedules/{name}`.
 
 use super::absent;
-use crate::app::App;
+use crate::app::By;
 use crate::refused::Refused;
 use crate::sent::Named;
-use axum::extract::State;
 use axum::http::StatusCode;
 
 /// Removes a schedule and the record of its firings; the jobs it enqueued stay.
@@ -16,7 +15,7 @@ use axum::http::StatusCode;
     params(("name" = String, Path, description = "The schedule.")),
     responses((status = 204, description = "It is gone."))
 )]
-pub(in crate::routes) async fn remove(State(app): State<App>, Named(name): Named) -> Result<StatusCode, Refused> {
+pub(in crate::routes) async fn remove(By(app): By, Named(name): Named) -> Result<StatusCode, Refused> {
     let was_there = app.ask(app.tenure.remove_schedule(&name)).await?;
     if was_there { Ok(StatusCode::NO_CONTENT) } else { Err(absent().into()) }
 }

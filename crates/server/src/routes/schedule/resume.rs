@@ -1,11 +1,10 @@
 //! `POST /v1/schedules/{name}/resume`.
 
 use super::absent;
-use crate::app::App;
+use crate::app::By;
 use crate::refused::Refused;
 use crate::sent::{Named, SINGLE, Sent};
 use axum::Json;
-use axum::extract::State;
 use tenure_wire::{reply, request};
 
 /// Ends the rest of a schedule: it goes on with the first slot after now.
@@ -21,7 +20,7 @@ use tenure_wire::{reply, request};
     responses((status = 200, body = reply::Schedule))
 )]
 pub(in crate::routes) async fn resume(
-    State(app): State<App>,
+    By(app): By,
     Named(name): Named,
     sent: Sent<SINGLE>,
 ) -> Result<Json<reply::Schedule>, Refused> {

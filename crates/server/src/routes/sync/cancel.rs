@@ -1,10 +1,9 @@
 //! `POST /v1/syncs/{id}/cancel`.
 
-use crate::app::App;
+use crate::app::By;
 use crate::refused::Refused;
 use crate::sent::{Named, SINGLE, Sent};
 use axum::Json;
-use axum::extract::State;
 use tenure_wire::reply::sync::SyncCancelled;
 use tenure_wire::request::sync as request;
 
@@ -21,7 +20,7 @@ use tenure_wire::request::sync as request;
     responses((status = 200, body = SyncCancelled))
 )]
 pub(in crate::routes) async fn cancel(
-    State(app): State<App>,
+    By(app): By,
     Named(id): Named,
     sent: Sent<SINGLE>,
 ) -> Result<Json<SyncCancelled>, Refused> {

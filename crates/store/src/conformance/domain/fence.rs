@@ -129,6 +129,8 @@ pub async fn l8_refused_writes_are_counted_into_one_event<H: DomainHarness>() {
     let events = world.events().await;
     assert_eq!(events.len(), 3, "{events:?}");
     let told = |i: usize| (events[i].refused, events[i].verb, events[i].token, events[i].count, events[i].at);
+    let first = |i: usize| events[i].first_at;
+    assert_eq!((first(0), first(1), first(2)), (Some(Time(at.0 - 5_000)), None, None));
     let last = Time(at.0 - 1_000);
     assert_eq!(told(0), (Some("token_mismatch"), Some(Verb::Succeed), Some(Token(token.0 + 7)), 5, last));
     assert_eq!(told(1), (Some("lease_not_found"), Some(Verb::Heartbeat), Some(token), 1, at));

@@ -10,7 +10,7 @@ use tenure_core::domain::rules::Asker;
 use tenure_core::domain::{
     Acquire, Acquired, Advance, Advanced, Answer, Beaten, Domain, Failed, Held, Skip, Skipped, Succeeded,
 };
-use tenure_core::{Time, Token};
+use tenure_core::{Actor, Time, Token};
 
 /// What was asked, and what was answered.
 #[derive(Clone, Debug)]
@@ -155,7 +155,9 @@ fn apply(domain: &mut Option<Domain>, call: &Call, start: Time, base: Token) -> 
             let domain = domain.get_or_insert_with(|| Domain::new(start));
             domain.acquire(it.offset, asker(it.holder.as_ref(), it.lease_ms), now) == *answer
         }
-        Did::Skip(it, answer) => domain.get_or_insert_with(|| Domain::new(start)).skip(it.offset, now) == *answer,
+        Did::Skip(it, answer) => {
+            domain.get_or_insert_with(|| Domain::new(start)).skip(it.offset, &Actor::default(), now) == *answer
+        }
         Did::Succeed(held, answer) => known(domain, |domain| domain.succeed(held.token, now)) == *answer,
         Did::Fail(held, answer) => known(domain, |domain| domain.fail(held.token, now)) == *answer,
         Did::Beat(held, answer) => known(domain, |domain| domain.heartbeat(held.token, now)) == *answer,

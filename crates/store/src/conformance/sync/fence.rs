@@ -160,6 +160,7 @@ pub async fn l8_refusals_are_counted_into_one_event<H: SyncHarness>() {
     let told: Vec<_> = events.iter().map(|event| (event.chunk_hash.as_deref(), event.count, event.lost)).collect();
     assert_eq!(told, [(Some("a"), 3, Some(LostReason::Unknown)), (Some("b"), 1, Some(LostReason::Unknown))]);
     assert_eq!((events[0].at, events[0].owner.as_deref()), (world.now, Some("v")));
+    assert_eq!((events[0].first_at, events[1].first_at), (Some(Time(world.now.0 - 2_000)), None));
 }
 
 pub async fn l8_another_tokens_refusal_is_another_event<H: SyncHarness>() {
@@ -183,6 +184,27 @@ pub async fn l8_another_tokens_refusal_is_another_event<H: SyncHarness>() {
     let told: Vec<_> = refused.map(|event| (event.token, event.count)).collect();
     let tokens = stale.iter().flat_map(|(of_sync, of_chunk)| [of_sync.token, of_chunk.token]);
     assert_eq!(told, tokens.map(|token| (Some(token), 2)).collect::<Vec<_>>());
+}
+
+/// A chunk belongs to the pass that planned it last; who held it in an earlier one is told of in that one's timeline.
+pub async fn l8_a_late_write_of_an_earlier_pass_is_an_event_of_that_pass<H: SyncHarness>() {
+    let mut world = World::<H>::open().await;
+    let first = world.plan("m", &["a", "b"]).await;
+    let (held, chunk) = (world.take_sync("w").await, world.take(first, "w").await);
+    assert_eq!(world.finish(&held, Act::Fail { error: "no".to_owned(), retry: false }).await, now(State::Failed));
+    let second = world.plan("m", &["a", "b"]).await;
+    for _ in 0..2 {
+        world.pass_ms(1).await;
+        assert_eq!(world.finish(&chunk, Act::done()).await, lost(LostReason::Cancelled));
+    }
+    // A claim that never was of that pass leaves nothing.
+    assert_eq!(world.finish(&chunk.by("v"), Act::done()).await, lost(LostReason::Unknown));
+    let events = world.events(first).await;
+    let refused = events.iter().filter(|event| event.what == What::Refused);
+    let told: Vec<_> =
+        refused.map(|event| (event.chunk_hash.as_deref(), event.token, event.lost, event.count)).collect();
+    assert_eq!(told, [(Some("a"), Some(chunk.token), Some(LostReason::Cancelled), 2)]);
+    assert_eq!(world.events(second).await, []);
 }
 
 pub async fn l3_a_heartbeat_renews_from_now<H: SyncHarness>() {

@@ -108,6 +108,7 @@ macro_rules! sync_conformance {
                 l12_after_the_hour_it_is_unknown,
                 l8_refusals_are_counted_into_one_event,
                 l8_another_tokens_refusal_is_another_event,
+                l8_a_late_write_of_an_earlier_pass_is_an_event_of_that_pass,
                 l3_a_heartbeat_renews_from_now,
                 s6_failing_a_sync_ends_its_chunk_leases,
                 s6_cancel_is_immediate_and_told_to_every_holder,

@@ -6,6 +6,7 @@ use super::op::QUEUES;
 use super::run::{Runner, unwell};
 use crate::Store;
 use crate::conformance::Harness;
+use tenure_core::changes::{Face, Subject};
 use tenure_core::queue::{Filter, Job, Outcome, Situation, Status, Watch, What};
 
 /// Lines shown of each side where the two differ.
@@ -89,6 +90,12 @@ impl<H: Harness> Runner<H> {
         same("workers", &theirs, &self.core.workers(after, limit as usize))
     }
 
+    /// Every change of settings, with who made it.
+    async fn compare_changes(&mut self, store: &dyn Store, subject: Subject) -> Result<(), Wrong> {
+        let theirs = store.changes(subject.clone()).await.map_err(unwell)?;
+        same(&format!("changes of {subject:?}"), &theirs, &self.changes.of(&subject))
+    }
+
     /// Every job, queue and worker, and I8: what was enqueued is somewhere.
     pub(super) async fn compare_all(&mut self) -> Result<(), Wrong> {
         let store = self.handles[0].clone();
@@ -105,7 +112,9 @@ impl<H: Harness> Runner<H> {
             let total: u64 = theirs.iter().flat_map(|queue| queue.counts.each()).map(|(_, count)| count).sum();
             same("queue", &theirs, &self.core.queue(queue))?;
             same("I8: jobs in all states", &total, &self.ledger.kept_in(queue))?;
+            self.compare_changes(&*store, Subject::new(Face::Queue, queue)).await?;
         }
+        self.compare_changes(&*store, Subject::store()).await?;
         self.compare_workers(&*store, None, 10).await
     }
 }

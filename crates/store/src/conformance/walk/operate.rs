@@ -9,6 +9,7 @@ use super::run::{NO_JOB, Runner, nth_back, nth_of, unwell};
 use crate::Store;
 use crate::conformance::Harness;
 use tenure_core::Time;
+use tenure_core::changes::{Difference, Face, Subject};
 use tenure_core::queue::{Action, Change, Conflict, Enqueued, NewJob, Operation, Pruned};
 
 /// Steps of one prune: far more than any walk needs.
@@ -72,13 +73,18 @@ impl<H: Harness> Runner<H> {
     pub(super) async fn change(&mut self, store: &dyn Store, queue: &str, change: Change) -> Result<(), Wrong> {
         change.check().expect("the walk stays within bounds");
         let theirs = store.change(queue, change).await.map_err(unwell)?;
+        let before = self.core.queue(queue).map(|queue| queue.settings).unwrap_or_default();
         let ours = self.core.change(queue, &change, self.now);
+        let subject = Subject::new(Face::Queue, queue);
+        self.changes.changed(subject, &self.by, before.differences(&ours.settings), self.now);
         self.ledger.changed(queue, theirs.settings);
         same("change", &theirs, &ours)
     }
 
     pub(super) async fn limit(&mut self, store: &dyn Store, max_running: Option<u32>) -> Result<(), Wrong> {
         store.set_limit(max_running).await.map_err(unwell)?;
+        let set = Difference::limit(self.core.limit(), max_running);
+        self.changes.changed(Subject::store(), &self.by, set.into_iter().collect(), self.now);
         self.core.set_limit(max_running);
         self.ledger.limited(max_running);
         same("limit", &store.limit().await.map_err(unwell)?, &max_running)
@@ -105,7 +111,7 @@ impl<H: Harness> Runner<H> {
         }
         for ((of, action), theirs) in targets.into_iter().zip(theirs) {
             let ours_id = of.map_or(NO_JOB, |index| self.tables.jobs[index].1);
-            let ours = self.core.operate(&Operation { job: ours_id, action: action.clone() }, self.now);
+            let ours = self.core.operate(&Operation { job: ours_id, action: action.clone() }, &self.by, self.now);
             self.ledger.operated(of, &action, theirs, self.now)?;
             same("operate", &theirs, &ours)?;
             self.touched.extend(of);
@@ -129,6 +135,7 @@ impl<H: Harness> Runner<H> {
             }
         }
         let ours = self.core.prune(usize::MAX, self.now);
+        self.changes.prune(usize::MAX, self.now);
         self.ledger.pruned(jobs, self.now)?;
         if ours.sightings > 0 {
             self.ledger.met(Met::SightingForgotten);

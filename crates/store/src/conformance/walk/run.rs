@@ -14,8 +14,9 @@ use crate::{Store, StoreError};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tenure_core::changes::{Changes, Difference, Subject};
 use tenure_core::queue::{Beat, Beaten, Claim, Ending, Filter, Grants, JobId, QueueInfo, Queues, Start};
-use tenure_core::{Epoch, Time, Token};
+use tenure_core::{Actor, Epoch, Time, Token};
 
 /// A backend may bound what one claim recovers: with more running than this, the walk sweeps instead of claiming.
 const RUNNING_MAX: u64 = 24;
@@ -53,6 +54,9 @@ pub(super) struct Runner<H> {
     harness: H,
     pub(super) handles: [Arc<dyn Store>; 2],
     pub(super) core: Queues,
+    /// What was changed of settings, and who a handle acts as that was not told.
+    pub(super) changes: Changes,
+    pub(super) by: Actor,
     pub(super) now: Time,
     pub(super) tables: Tables,
     pub(super) ledger: Ledger,
@@ -89,6 +93,8 @@ impl<H: Harness> Runner<H> {
             harness,
             handles,
             core: Queues::new(),
+            changes: Changes::default(),
+            by: Actor::default(),
             now: START,
             tables: Tables::default(),
             ledger: Ledger::default(),
@@ -320,6 +326,8 @@ impl<H: Harness> Runner<H> {
         let before = store.epoch().await.map_err(unwell)?;
         let raised = store.new_epoch().await.map_err(unwell)?;
         self.core.new_epoch(self.now);
+        let raises = Difference::epoch(before.count, raised.count);
+        self.changes.changed(Subject::store(), &self.by, raises.into_iter().collect(), self.now);
         self.epoch = raised;
         self.ledger.met(Met::EpochRaised);
         same("new_epoch", &raised.count, &(before.count + 1))?;

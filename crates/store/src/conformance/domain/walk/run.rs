@@ -10,7 +10,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tenure_core::domain::{Acquire, Advance, Answer, Domains, Held, OFFSET_MAX, Skip};
-use tenure_core::{Time, Token};
+use tenure_core::{Actor, Time, Token};
 
 /// What was wrong.
 pub(super) type Wrong = String;
@@ -177,7 +177,7 @@ impl<H: DomainHarness> Runner<H> {
         let theirs = whole("skip", self.handles[0].domain_skip(sent.clone()).await, sent.len())?;
         for (skip, theirs) in sent.iter().zip(theirs) {
             self.plain.skipped(skip, theirs)?;
-            same("skip", &theirs, &self.core.skip(skip, self.now))?;
+            same("skip", &theirs, &self.core.skip(skip, &Actor::default(), self.now))?;
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ use tenure_core::pipeline::{
     Act, Advanced, Artifact, Beat, Claim, ClaimedUnit, Ending, Filter, History, NewRun, NewSegment, Outcome, Pipelines,
     Reason, Record, Refusal, Run, RunAction, RunId, RunStatus, Sealed, StageInfo, StartRefusal, Status, Unit, UnitKey,
 };
-use tenure_core::{Epoch, LostReason, Time, Token, Tokens};
+use tenure_core::{Actor, Epoch, LostReason, Time, Token, Tokens};
 
 /// The step that failed, and what was wrong.
 pub(super) type Failed = (usize, String);
@@ -436,7 +436,7 @@ impl<H: PipelineHarness> Runner<H> {
             Doing::Resume => (RunAction::Resume, PipelineMet::Paused),
         };
         let theirs = store.operate_run(theirs_id, action.clone()).await.map_err(unwell)?;
-        let ours = self.core.operate(ours_id, &action, self.now);
+        let ours = self.core.operate(ours_id, &action, &Actor::default(), self.now);
         self.meet(if ours.is_ok() { met } else { PipelineMet::ActionRefused });
         if ours.is_ok() {
             let stages = self.core.stages(ours_id);

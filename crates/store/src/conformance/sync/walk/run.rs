@@ -14,7 +14,7 @@ use tenure_core::sync::{
     Act, Beat, Chunk, ChunkClaim, ChunkFilter, Ending, IdleReason, NewChunk, Plan, Planned, Reason, Refused, State,
     Sync, SyncClaim, SyncEvent, SyncFilter, SyncId, SyncInfo, Syncs, SyncsPruned, Unit, What,
 };
-use tenure_core::{Epoch, Time, Token, Tokens};
+use tenure_core::{Actor, Epoch, Time, Token, Tokens};
 
 /// Not on record in any store, and never granted by any.
 const NO_SYNC: SyncId = SyncId(1 << 52);
@@ -142,7 +142,8 @@ impl<H: SyncHarness> Runner<H> {
                 Some(index) => {
                     let theirs = store.cancel_sync(self.ids[index].0, Some("why".to_owned())).await.map_err(unwell)?;
                     self.ledger.cancelled(index, theirs, self.now)?;
-                    same("cancel", &theirs, &self.core.cancel(self.ids[index].1, Some("why"), self.now))?;
+                    let ours = self.core.cancel(self.ids[index].1, Some("why"), &Actor::default(), self.now);
+                    same("cancel", &theirs, &ours)?;
                 }
                 None => self.applied -= 1,
             },
