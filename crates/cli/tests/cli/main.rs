@@ -6,6 +6,7 @@ mod demo;
 mod domains;
 mod operate;
 mod pipelines;
+mod roles;
 mod schedule;
 mod serve;
 mod sync;

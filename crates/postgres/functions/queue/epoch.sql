@@ -8,7 +8,8 @@
 -- Guard  refuses (TE005) to go beyond 2^53: a clock set far ahead would spend all tokens that are left.
 -- Reply  the epoch and its base: tokens of jobs, units and chunks are larger, those of domains at least as large.
 -- Locks  the row of `epoch`.
-create or replace function tenure.new_epoch(out epoch integer, out base bigint) language plpgsql as $$
+create or replace function tenure.new_epoch(out epoch integer, out base bigint) language plpgsql
+  set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
     ms bigint := tenure.micros(tenure.clock()) / 1000 - 1767225600000;
@@ -27,7 +28,8 @@ end $$;
 
 -- Raises the epoch if the server is not the one that drew the last token.
 -- Called when the store opens and when somebody who draws finds that the server was restarted or replaced.
-create or replace function tenure.check_epoch() returns integer language plpgsql as $$
+create or replace function tenure.check_epoch() returns integer language plpgsql
+  security definer set search_path = pg_catalog, pg_temp as $$
 declare
     known tenure.epoch;
     here_system bigint := (select system_identifier from pg_control_system());

@@ -3,7 +3,7 @@
 --        the caller asks for each such job by itself, patiently.
 -- Locks  jobs, finished or not, in the order of their ids, then leases in the order of their tokens (L10); no gate.
 create or replace function tenure.operate_all(jobs bigint[], actions text[], reasons text[])
-returns table (status text, refusal text) language plpgsql
+returns table (status text, refusal text) language plpgsql set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '2s'
 as $$
 begin
@@ -15,7 +15,7 @@ end $$;
 
 -- Carries out one operator action, waiting for whoever has the job, and holding nothing else meanwhile.
 create or replace function tenure.operate_patiently(of_job bigint, action text, said text)
-returns table (status text, refusal text) language plpgsql
+returns table (status text, refusal text) language plpgsql set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '3s'
 as $$
 begin

@@ -7,7 +7,7 @@ create or replace function tenure.put_schedule(
     of_name text, of_revision bigint, next_slot timestamptz, of_cron text, of_zone text, of_catch_up text,
     of_paused boolean, of_queue text, of_kind text, of_payload text, of_priority integer, of_attempts_max integer,
     of_timeout_ms bigint, of_backoff text, of_ordering_key text, of_limit_key text
-) returns text language plpgsql as $$
+) returns text language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     now timestamptz;
     found_row tenure.schedule;
@@ -55,7 +55,8 @@ end $$;
 -- Removes a schedule and its firings, not its jobs.
 -- Reply  whether it was there.
 -- Locks  the schedule's row, before its firings: a firing under way is waited for.
-create or replace function tenure.remove_schedule(of_name text) returns boolean language plpgsql as $$
+create or replace function tenure.remove_schedule(of_name text) returns boolean language plpgsql
+  set search_path = pg_catalog, pg_temp as $$
 declare
     was_there boolean;
 begin

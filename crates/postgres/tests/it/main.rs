@@ -24,5 +24,7 @@ mod sync_mixed;
 mod sync_waits;
 mod timeouts;
 mod tokens;
+mod trust;
 mod unknown;
+mod work_role;
 mod workers;
