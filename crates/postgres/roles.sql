@@ -14,7 +14,7 @@
 begin;
 
 set local search_path = pg_catalog, pg_temp;
-select set_config('tenure.database', '{database}', true);
+set local tenure.database = '{database}';
 
 -- In the right place, and among nobody else's things: a table that somebody planted under our name would be granted, a
 -- function would run as the owner.

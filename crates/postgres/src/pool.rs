@@ -96,6 +96,11 @@ impl Database {
         &self.schema
     }
 
+    /// How long a call waits for its answer.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     pub(crate) async fn connection(&self) -> Result<Object> {
         self.pool.get().await.map_err(error::of_pool)
     }

@@ -8,10 +8,12 @@
 //! Always true: nothing in the schema is read, called or changed before [`check`] has let it pass, and all of it runs under
 //! a search path in which others can put nothing.
 
+use crate::error;
 use crate::names::RoleNames;
 use crate::pool::Database;
 use crate::upkeep::first;
 use crate::value::get;
+use deadpool_postgres::Object;
 use tenure_store::{Result, StoreError};
 use tokio_postgres::Transaction;
 use tokio_postgres::types::Type;
@@ -30,18 +32,27 @@ pub(crate) enum Place {
 
 /// Looks at the schema of `database` and refuses what is not trusted.
 pub(crate) async fn look(database: &Database) -> Result<Place> {
-    let failed = |error| crate::error::of(error, false);
     let mut connection = database.connection().await?;
+    if let Ok(found) = tokio::time::timeout(database.timeout(), looked(&mut connection, database.schema())).await {
+        return found;
+    }
+    // One that does not answer is of no use to the next who asks.
+    drop(Object::take(connection));
+    Err(error::timed_out(false))
+}
+
+async fn looked(connection: &mut Object, schema: &str) -> Result<Place> {
+    let failed = |met| error::of(met, false);
     let transaction = connection.transaction().await.map_err(failed)?;
     transaction.batch_execute(SAFE_PATH).await.map_err(failed)?;
-    let found = check(&transaction, database.schema(), false).await?;
+    let found = check(&transaction, schema, false).await?;
     transaction.commit().await.map_err(failed)?;
     Ok(found)
 }
 
 /// The same inside a transaction that has the [`SAFE_PATH`]; `migrating` if it will run whatever is there.
 pub(crate) async fn check(transaction: &Transaction<'_>, schema: &str, migrating: bool) -> Result<Place> {
-    let failed = |error| crate::error::of(error, false);
+    let failed = |met| error::of(met, false);
     let name = "select current_database()::text as name";
     let name: String = get(&first(transaction.query_typed(name, &[]).await.map_err(failed)?)?, "name")?;
     let owner = RoleNames::of(&name, schema).owner();

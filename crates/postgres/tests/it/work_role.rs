@@ -164,7 +164,8 @@ async fn what_a_worker_sends_past_the_library_is_checked() {
         ),
         format!("select tenure.heartbeat(array[1], array['w'], array[{token}], array['nope'], array[null])"),
         "select tenure.domain_in_turn('skip', array['d'], array[1], null, null, null)".to_owned(),
-        "select tenure.start_run('p', 1, '1', '{a}', array['{}'], '{0}', '{1000}', '{1}', '{null}', '{f}', null)".to_owned(),
+        "select tenure.start_run('p', 1, '1', '{a}', array['{}'], '{0}', '{1000}', '{1}', '{null}', '{f}', null)"
+            .to_owned(),
         "select tenure.plan_sync('m', 0, null, 1, null, array['h'], array['{'])".to_owned(),
     ] {
         let refused = worker.batch_execute(&bad).await.expect_err(&bad);
