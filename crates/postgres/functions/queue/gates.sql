@@ -48,10 +48,10 @@ begin
      order by min(g.ord);
 end $$;
 
--- The first job of a lane.
+-- The first job of a lane. Without a search path of its own, which would be set and put back for each of a thousand lanes:
+-- all that it compares is of the very types that PostgreSQL's operators have.
 -- Index  job_lane, by a range of its whole key: asked for a lane "by id", the planner may walk the primary key instead.
 create or replace function tenure.head_of(of_queue text, of_key text) returns bigint language plpgsql stable
-  set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
 as $$
 begin
