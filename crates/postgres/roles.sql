@@ -1,88 +1,151 @@
--- Roles with no more rights than they need. `migrate --print-roles` prints this for the schema of its store.
+-- Roles with no more rights than they need. `tenure migrate --print-roles` prints this for the store that it is given.
 --
--- tenure_owner    owns the schema and everything in it; upgrades run as it. No program that works needs it.
--- tenure_runtime  does what workers and servers do: every verb, no change of the schema.
--- tenure_enqueue  may call tenure.enqueue, and nothing else: it reads no payload and ends no work.
--- tenure_read     may read everything, payloads too, and write nothing.
+-- {owner}    owns the schema and everything in it; upgrades run as it. No program needs it.
+-- {runtime}  does what servers and operators do: every verb; reads and writes the tables, changes no schema.
+-- {work}     does what workers do: calls the verbs of holders and of whoever adds work, and no table.
+-- {enqueue}  may call {schema}.enqueue, and nothing else: it reads no payload and ends no work.
+-- {read}     may read everything, payloads too, and write nothing.
 --
--- None of them can log in: grant them to those who do (`grant tenure_enqueue to shop`). Run this in the database of
--- the store, as a superuser, or as whoever owns the schema and has CREATEROLE, after every migration. It is one
--- transaction, and may be run again at any time.
+-- None of them can log in: grant them to those who do (`grant {work} to worker`). Roles belong to the whole server, so they
+-- are named after the database too: what is granted here opens no other store. Run this in the database of the store,
+-- as a superuser, or as whoever owns the schema and has CREATEROLE, after every migration. It is one transaction, and may
+-- be run again at any time. What Tenure did not make is left alone.
 
 begin;
 
+set local search_path = pg_catalog, pg_temp;
+set local tenure.database = '{database}';
+
+-- In the right place, and among nobody else's things: a table that somebody planted under our name would be granted, a
+-- function would run as the owner.
 do $$
 declare
-    role text;
+    home oid := (select n.oid from pg_namespace n where n.nspname = '{schema}');
+    planted text;
 begin
-    foreach role in array array['tenure_owner', 'tenure_runtime', 'tenure_enqueue', 'tenure_read'] loop
-        begin
-            execute format('create role %I nologin', role);
-        exception when duplicate_object or unique_violation then
-            null;
-        end;
-    end loop;
-    -- Only a member may hand things over to the owner.
-    if not pg_has_role('tenure_owner', 'usage') then
-        execute format('grant tenure_owner to %I', current_user);
+    if current_database() <> current_setting('tenure.database') then
+        raise exception 'this script is for the database %, not for %', current_setting('tenure.database'), current_database();
+    end if;
+    if home is null then
+        raise exception 'there is no schema {schema} here: run `tenure migrate` first';
+    end if;
+    planted := (
+        select format('%s belongs to %s', t.what, pg_get_userbyid(t.owner))
+          from (select 1 as rank, 'schema {schema}' as what, n.nspowner as owner from pg_namespace n where n.oid = home
+                union all
+                select 2, c.oid::regclass::text, c.relowner from pg_class c where c.relnamespace = home
+                union all
+                select 3, p.oid::regprocedure::text, p.proowner from pg_proc p where p.pronamespace = home) t
+          join pg_roles r on r.oid = t.owner
+         where r.rolname not in (current_user, '{owner}') and not r.rolsuper
+         order by t.rank, t.what limit 1);
+    if planted is not null then
+        raise exception '%: it is not trusted, and nothing was granted', planted;
     end if;
 end $$;
 
--- The owner. What a migration created under another name becomes its own: tenure.enqueue runs with its rights, which
--- must not be those of a superuser.
+-- A role that was there before must be this store's, for whoever has it would be let in.
 do $$
 declare
+    mark constant text := format('Tenure: schema {schema} of database %s', current_database());
+    role text;
+begin
+    foreach role in array array['{owner}', '{runtime}', '{work}', '{enqueue}', '{read}'] loop
+        begin
+            execute format('create role %I nologin', role);
+            execute format('comment on role %I is %L', role, mark);
+        exception when duplicate_object or unique_violation then
+            if shobj_description(role::regrole, 'pg_authid') is distinct from mark then
+                raise exception 'the role % is there already, and is not this store''s', role
+                    using hint = format('rename or drop it; or, if you made it for this: comment on role %I is %L', role, mark);
+            end if;
+        end;
+    end loop;
+    -- Only a member may hand things over to the owner.
+    if not pg_has_role('{owner}', 'usage') then
+        execute format('grant {owner} to %I', current_user);
+    end if;
+end $$;
+
+-- Everything by its name.
+do $$
+declare
+    tables constant text[] := array[
+        'epoch', 'engine', 'queue', 'job', 'lease', 'note', 'finished', 'receipt', 'dedup', 'gate', 'touch', 'walk', 'slack',
+        'event', 'sighting', 'schedule', 'firing', 'domain', 'domain_ended', 'domain_failed', 'domain_waiting',
+        'domain_event', 'domain_refusal', 'sync_job', 'sync_chunk', 'sync_receipt', 'sync_event', 'pipeline',
+        'pipeline_stage', 'run', 'run_touched', 'unit', 'unit_attempt', 'unit_event'];
+    -- Written by upgrades alone.
+    books constant text[] := array['migration', 'functions'];
+    views constant text[] := array['work_queue', 'work_leases', 'sync_jobs', 'sync_checkpoints', 'stages'];
+    sequences constant text[] := array['job_id', 'grant_counter', 'schedule_revision', 'sync_id', 'run_id', 'unit_id'];
+    of_enqueue constant text[] := array['enqueue'];
+    -- Beside the verbs that have their owner's rights, what those need who call them.
+    of_work constant text[] := array['clock', 'enqueue', 'enqueue_all'];
     one record;
 begin
-    execute 'alter schema tenure owner to tenure_owner';
+    -- The owner. What was created under another name becomes its own: verbs run with its rights, which must not be
+    -- those of a superuser.
+    alter schema {schema} owner to {owner};
+    revoke all on schema {schema} from public;
+    grant usage on schema {schema} to {runtime}, {work}, {enqueue}, {read};
+
     for one in
-        select format('alter %s %s owner to tenure_owner',
-                      case c.relkind when 'v' then 'view' when 'S' then 'sequence' else 'table' end, c.oid::regclass) as ddl
+        select c.oid::regclass as name, c.relname = any (tables) as written
           from pg_class c
-         where c.relnamespace = 'tenure'::regnamespace and c.relkind in ('r', 'p', 'v', 'S')
-           and c.relowner <> 'tenure_owner'::regrole
-           -- A sequence of a column goes with its table.
-           and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid
-                              and d.deptype in ('a', 'i') and c.relkind = 'S')
-        union all
-        select format('alter routine %s owner to tenure_owner', p.oid::regprocedure)
-          from pg_proc p
-         where p.pronamespace = 'tenure'::regnamespace and p.proowner <> 'tenure_owner'::regrole
+         where c.relnamespace = '{schema}'::regnamespace and c.relname = any (tables || books || views)
+           and c.relkind in ('r', 'p', 'v')
     loop
-        execute one.ddl;
+        execute format('alter table %s owner to {owner}', one.name);
+        execute format('revoke all on %s from public, {runtime}, {work}, {enqueue}, {read}', one.name);
+        execute format('grant select on %s to {runtime}, {read}', one.name);
+        if one.written then
+            execute format('grant insert, update, delete on %s to {runtime}', one.name);
+        end if;
+    end loop;
+
+    for one in
+        select c.oid::regclass as name, c.relname from pg_class c
+         where c.relnamespace = '{schema}'::regnamespace and c.relname = any (sequences) and c.relkind = 'S'
+    loop
+        execute format('alter sequence %s owner to {owner}', one.name);
+        execute format('revoke all on sequence %s from public, {runtime}, {work}, {enqueue}, {read}', one.name);
+        execute format('grant usage, select on sequence %s to {runtime}', one.name);
+    end loop;
+    -- A restored store moves its counter of tokens ahead.
+    grant update on sequence {schema}.grant_counter to {runtime};
+    alter type {schema}.candidate owner to {owner};
+
+    -- The verbs. Those of whoever works have their owner's rights (prosecdef); of these the read role may call what cannot
+    -- write (stable). The others have no more than their caller's, and fail at the tables.
+    for one in
+        select p.oid::regprocedure as name, p.proname, p.prosecdef, p.provolatile
+          from pg_proc p
+         where p.pronamespace = '{schema}'::regnamespace
+           and (p.proname in ('clock', 'unit_guard')
+                or p.oid in (select to_regprocedure(n.name) from {schema}.functions f, unnest(f.names) as n(name)))
+    loop
+        execute format('alter routine %s owner to {owner}', one.name);
+        execute format('revoke all on routine %s from public, {runtime}, {work}, {enqueue}, {read}', one.name);
+        execute format('grant execute on routine %s to {runtime}', one.name);
+        if one.prosecdef or one.proname = any (of_work) then
+            execute format('grant execute on routine %s to {work}', one.name);
+        end if;
+        if one.proname = any (of_enqueue) then
+            execute format('grant execute on routine %s to {enqueue}', one.name);
+        end if;
+        if not one.prosecdef and one.proname <> all (of_enqueue) or one.prosecdef and one.provolatile = 's' then
+            execute format('grant execute on routine %s to {read}', one.name);
+        end if;
     end loop;
 end $$;
 
--- Nobody may what nobody was granted.
-revoke all on schema tenure from public;
-revoke all on all tables in schema tenure from public;
-revoke all on all routines in schema tenure from public;
-
-grant usage on schema tenure to tenure_runtime, tenure_enqueue, tenure_read;
-
-grant select, insert, update, delete on all tables in schema tenure to tenure_runtime;
-revoke insert, update, delete on tenure.migration, tenure.functions from tenure_runtime;
-grant usage, select on all sequences in schema tenure to tenure_runtime;
--- A restored store moves its counter of tokens ahead.
-grant update on sequence tenure.grant_counter to tenure_runtime;
-grant execute on all routines in schema tenure to tenure_runtime;
-
-grant execute on function tenure.enqueue(text, text, text, jsonb), tenure.enqueue(text, text, json, jsonb),
-                          tenure.enqueue(text, text, jsonb, jsonb) to tenure_enqueue;
-
-grant select on all tables in schema tenure to tenure_read;
--- Lists, counts and explanations are made of functions, which have no more rights than their caller: the verbs among
--- them fail at the tables. tenure.enqueue alone has its owner's rights.
-grant execute on all routines in schema tenure to tenure_read;
-revoke execute on function tenure.enqueue(text, text, text, jsonb), tenure.enqueue(text, text, json, jsonb),
-                           tenure.enqueue(text, text, jsonb, jsonb) from tenure_read;
-
--- What an upgrade creates as the owner is covered at once; what it creates otherwise, when this is run again.
-alter default privileges for role tenure_owner revoke execute on routines from public;
-alter default privileges for role tenure_owner in schema tenure
-    grant select, insert, update, delete on tables to tenure_runtime;
-alter default privileges for role tenure_owner in schema tenure grant usage, select on sequences to tenure_runtime;
-alter default privileges for role tenure_owner in schema tenure grant execute on routines to tenure_runtime;
-alter default privileges for role tenure_owner in schema tenure grant select on tables to tenure_read;
+-- What an upgrade creates, as the owner, is the runtime role's and the read role's at once; verbs that are new to whoever
+-- works, when this is run again.
+alter default privileges for role {owner} revoke execute on routines from public;
+alter default privileges for role {owner} in schema {schema} grant select, insert, update, delete on tables to {runtime};
+alter default privileges for role {owner} in schema {schema} grant usage, select on sequences to {runtime};
+alter default privileges for role {owner} in schema {schema} grant execute on routines to {runtime};
+alter default privileges for role {owner} in schema {schema} grant select on tables to {read};
 
 commit;

@@ -103,7 +103,7 @@ impl From<Problem> for Failure {
             (Kind::Malformed | Kind::Invalid | Kind::TooLarge | Kind::LeaseLost | Kind::Conflict, _) => 65,
             (Kind::Absent, _) => 66,
             (Kind::UnknownOutcome, _) => 75,
-            (Kind::Denied, "store_denied") => 77,
+            (Kind::Denied, "store_denied" | "store_foreign") => 77,
             (Kind::Denied, "store_address") => 2,
             (Kind::Denied | Kind::Unavailable | Kind::Full | Kind::Broken, _) => 69,
         };

@@ -315,9 +315,20 @@ fn schema(name: &str) -> Result<String> {
     let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     if starts_well && name.len() <= 63 && name.chars().all(allowed) {
-        return Ok(name.to_owned());
+        return if reserved(name) {
+            Err(wrong(format!("`schema` cannot be `{name}`: {RESERVED}")))
+        } else {
+            Ok(name.to_owned())
+        };
     }
     Err(wrong("`schema` must be 1 to 63 of a-z 0-9 _, not starting with a digit"))
+}
+
+const RESERVED: &str = "it is PostgreSQL's own or everybody's, and what others keep there would be Tenure's to grant";
+
+/// Where others keep their things: a store in such a schema would own them by its name alone.
+fn reserved(schema: &str) -> bool {
+    schema == "public" || schema == "information_schema" || schema.starts_with("pg_")
 }
 
 fn decoded(value: &str) -> Result<String> {

@@ -65,8 +65,9 @@ pub(crate) fn of(error: Error, writes: bool) -> StoreError {
     match db.code().code() {
         // Disk full, out of memory for it, and the like.
         "53100" => StoreError::Full { message },
-        // Wrong password, no such role, missing rights.
-        code if code.starts_with("28") || code == "42501" => StoreError::Denied { message },
+        "42501" => StoreError::Denied { message: format!("{message} (`tenure doctor` tells what this role may do)") },
+        // Wrong password, no such role.
+        code if code.starts_with("28") => StoreError::Denied { message },
         "3D000" => StoreError::Address { message },
         // A standby, or a server set to be one.
         "25006" => StoreError::unavailable(format!("this server takes no writes: {message}")),

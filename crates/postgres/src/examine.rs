@@ -21,6 +21,7 @@ pub(crate) async fn examine(store: &PostgresStore) -> Result<Vec<Finding>> {
     let row = first(store.database.read(sql, &[(&schema, Type::TEXT)]).await?)?;
     let mut findings = vec![durability(&row)?, standbys(&row)?, server(&row)?, settings(&row)?];
     findings.push(functions(migrate::installed(&store.database).await?));
+    findings.push(role(&row)?);
     findings.push(vacuum(&row)?);
     findings.push(held_back(&row)?);
     findings.push(connections(&row)?);
@@ -102,6 +103,26 @@ fn functions(found: Option<Functions>) -> Finding {
     }
     let advice = format!("end processes of other versions, then run `tenure migrate` of the latest; this is {ours}");
     Finding::advise("functions", Level::Wrong, told, advice)
+}
+
+/// As whom we are here, and what that role may do. Whoever got this far may call the verbs of workers.
+fn role(row: &Row) -> Result<Finding> {
+    let (role, login) = (text(row, "role")?, text(row, "login")?);
+    let name = if role == login { role } else { format!("{role}, logged in as {login}") };
+    let has = |column| get::<bool>(row, column);
+    Ok(if has("superuser")? {
+        let advice = "works; for programs, `tenure migrate --print-roles` sets up roles that can do less";
+        Finding::advise("role", Level::Note, format!("{name}: a superuser, who may do everything"), advice)
+    } else if has("owner")? {
+        let advice = "works; programs that only work or enqueue need less (`tenure migrate --print-roles`)";
+        Finding::advise("role", Level::Note, format!("{name}: owns the schema, and may do everything in it"), advice)
+    } else if has("writes")? {
+        Finding::fine("role", format!("{name}: may call every verb, and read and write every table"))
+    } else if has("reads")? {
+        Finding::fine("role", format!("{name}: may call the verbs of workers and read every table; may not operate"))
+    } else {
+        Finding::fine("role", format!("{name}: may call the verbs of workers, and no table; may not operate"))
+    })
 }
 
 fn settings(row: &Row) -> Result<Finding> {

@@ -17,6 +17,7 @@ mod error;
 mod examine;
 mod listen;
 mod migrate;
+mod names;
 mod pipeline;
 mod pool;
 mod queue;
@@ -24,6 +25,7 @@ mod schedule;
 mod sync;
 mod told;
 pub mod transaction;
+mod trust;
 mod upkeep;
 mod value;
 
@@ -129,17 +131,18 @@ const PREPARE_AGAIN: Duration = Duration::from_millis(20);
 /// Few: a heartbeat waits for nobody.
 const URGENT_CONNECTIONS: usize = 2;
 
-/// PostgreSQL cuts names at 63 bytes, and what is cut off a role's name (`_runtime`) would make it another role's.
-const ROLES_SCHEMA_MAX: usize = 55;
-
-/// The statements that set up roles with no more rights than they need, for the schema that `url` names: an owner, and
-/// for whoever works, only enqueues, or only reads (docs/decisions/0009). To be run by an administrator after every
-/// migration; what was done before is left as it is.
+/// The statements that set up roles with no more rights than they need, for the database and schema that `url` names: an
+/// owner, and for whoever operates, only works, only enqueues, or only reads (docs/decisions/0009). To be run in that
+/// database by an administrator after every migration; what was done before is left as it is.
 pub fn roles(url: &str) -> Result<String> {
-    let schema = PostgresOptions::parse(url)?.schema;
-    if schema.len() > ROLES_SCHEMA_MAX {
-        let message = format!("`schema` must be at most {ROLES_SCHEMA_MAX} long for roles to be named after it");
-        return Err(StoreError::Address { message });
-    }
-    Ok(include_str!("../roles.sql").replace("tenure", &schema))
+    let options = PostgresOptions::parse(url)?;
+    let database = options.config.get_dbname().or(options.config.get_user());
+    let database = database.ok_or_else(|| StoreError::Address { message: "it names no database".to_owned() })?;
+    let names = names::RoleNames::of(database, &options.schema);
+    let script = ["owner", "runtime", "work", "enqueue", "read"]
+        .iter()
+        .fold(include_str!("../roles.sql").to_owned(), |script, what| {
+            script.replace(&format!("{{{what}}}"), &names.role(what))
+        });
+    Ok(script.replace("{schema}", &options.schema).replace("{database}", &database.replace('\'', "''")))
 }

@@ -2,9 +2,12 @@
 //!
 //! One migrator wins: they take turns under a lock, and whoever comes second finds nothing left to do. Everything
 //! happens in one transaction, so a failed migration leaves the old schema as it was.
+//!
+//! Whoever migrates is often a superuser, so nothing that others could have planted is run: see [`trust`].
 
 use crate::error;
 use crate::pool::Database;
+use crate::trust::{self, Place};
 use crate::upkeep::first;
 use crate::value::get;
 use sha2::{Digest, Sha256};
@@ -46,6 +49,7 @@ const FUNCTIONS: &[&str] = &[
     include_str!("../functions/queue/change.sql"),
     include_str!("../functions/queue/look.sql"),
     include_str!("../functions/queue/json.sql"),
+    include_str!("../functions/queue/show.sql"),
     include_str!("../functions/queue/sql.sql"),
     include_str!("../functions/domain/books.sql"),
     include_str!("../functions/domain/one.sql"),
@@ -53,12 +57,14 @@ const FUNCTIONS: &[&str] = &[
     include_str!("../functions/domain/succeed.sql"),
     include_str!("../functions/domain/heartbeat.sql"),
     include_str!("../functions/domain/recover.sql"),
+    include_str!("../functions/domain/show.sql"),
     include_str!("../functions/sync/common.sql"),
     include_str!("../functions/sync/plan.sql"),
     include_str!("../functions/sync/ends.sql"),
     include_str!("../functions/sync/claim.sql"),
     include_str!("../functions/sync/finish.sql"),
     include_str!("../functions/sync/sql.sql"),
+    include_str!("../functions/sync/show.sql"),
     include_str!("../functions/schedule/put.sql"),
     include_str!("../functions/schedule/fire.sql"),
     include_str!("../functions/pipeline/unit.sql"),
@@ -70,6 +76,7 @@ const FUNCTIONS: &[&str] = &[
     include_str!("../functions/pipeline/finish.sql"),
     include_str!("../functions/pipeline/advance.sql"),
     include_str!("../functions/pipeline/operate.sql"),
+    include_str!("../functions/pipeline/show.sql"),
 ];
 
 /// The version this crate knows.
@@ -167,13 +174,26 @@ fn judge(found: &Found) -> Result<Fit> {
 const VERSION: &str = "select coalesce(max(version), 0)::bigint as version from tenure.migration";
 const INSTALLED: &str = "select release, digest from tenure.functions";
 
+/// The same for whoever may read no table.
+const TOLD: &str = "select version, release, digest from tenure.installed()";
+
 async fn found(database: &Database) -> Result<Option<Found>> {
+    if let Place::Empty = trust::look(database).await? {
+        return Ok(None);
+    }
     let schema = database.schema();
     let sql = "select to_regclass($1 || '.migration') is not null as there,
-                      to_regclass($1 || '.functions') is not null as listed";
+                      to_regclass($1 || '.functions') is not null as listed,
+                      to_regprocedure($1 || '.installed()') is not null as tells";
     let row = first(database.read(sql, &[(&schema, Type::TEXT)]).await?)?;
     if !get::<bool>(&row, "there")? {
         return Ok(None);
+    }
+    if get(&row, "tells")? {
+        let row = first(database.read(TOLD, &[]).await?)?;
+        let functions = get::<Option<String>>(&row, "release")?.zip(get::<Option<String>>(&row, "digest")?);
+        let functions = functions.map(|(release, digest)| Functions { release, digest });
+        return Ok(Some(Found { version: get(&row, "version")?, functions }));
     }
     let version = get(&first(database.read(VERSION, &[]).await?)?, "version")?;
     let functions = match get(&row, "listed")? {
@@ -225,21 +245,32 @@ async fn attempt(database: &Database, drop_first: bool) -> std::result::Result<(
     let mut connection = database.connection().await?;
     let schema = database.schema();
     let transaction = connection.transaction().await?;
-    // Not to stand in the way of work for long: rather fail and be run again (C18). Without a path every name that is
-    // written down has its schema.
-    transaction.batch_execute("set local lock_timeout = '5s'; set local search_path = ''").await?;
+    // Not to stand in the way of work for long: rather fail and be run again (C18).
+    transaction.batch_execute("set local lock_timeout = '5s'").await?;
+    transaction.batch_execute(trust::SAFE_PATH).await?;
     let turn = "select pg_advisory_xact_lock(hashtextextended('tenure migration ' || $1, 0))";
     transaction.query_typed(turn, &[(&schema, Type::TEXT)]).await?;
-    // The schema's name was checked to be a plain identifier.
+    // The names of schema and role were checked to be plain identifiers.
+    match trust::check(&transaction, schema, true).await? {
+        // Plainly: one that somebody else makes at this moment is not ours.
+        Place::Empty => transaction.batch_execute(&format!("create schema {schema}")).await?,
+        // What it makes belongs to the owner, as all the rest does, and has the rights that were set up for it.
+        Place::Schema { of_owner: Some(owner) } => {
+            transaction.batch_execute(&format!("set local role {owner}")).await?;
+        }
+        Place::Schema { of_owner: None } => {}
+    }
     let begin = format!(
-        "create schema if not exists {schema};
-         create table if not exists {schema}.migration (
+        "create table if not exists {schema}.migration (
              version integer primary key, name text not null, applied_at timestamptz not null default now());
          create table if not exists {schema}.functions (
              only_row boolean primary key default true check (only_row), release text not null, digest text not null,
-             names text[] not null default '{{}}', installed_at timestamptz not null default now())"
+             names text[] not null default '{{}}', installed_at timestamptz not null default now());
+         lock table {schema}.migration, {schema}.functions in share row exclusive mode"
     );
     transaction.batch_execute(&begin).await?;
+    // Once more, now that nobody can make these two, or hang anything on them, in between.
+    trust::check(&transaction, schema, true).await?;
     let version = first(transaction.query_typed(&database.localized(VERSION), &[]).await?)?;
     let functions = transaction.query_typed(&database.localized(INSTALLED), &[]).await?;
     let functions = functions.first().map(Functions::of).transpose()?;
@@ -272,5 +303,7 @@ async fn attempt(database: &Database, drop_first: bool) -> std::result::Result<(
     transaction.query_typed(&database.localized(note), &params).await?;
     let settle = database.localized(include_str!("../queries/store/settle_functions.sql"));
     transaction.batch_execute(&settle).await?;
+    // What somebody made meanwhile under a name of ours was replaced, and would still be theirs.
+    trust::check(&transaction, schema, true).await?;
     Ok(transaction.commit().await?)
 }

@@ -61,7 +61,7 @@ pub(crate) fn word<T>(row: &Row, column: &str, parse: fn(&str) -> Option<T>) -> 
     parse(word).map(Some).ok_or_else(|| StoreError::broken(format!("column {column} holds `{word}`")))
 }
 
-/// A job as `queue/job.sql` returns it.
+/// A job as `tenure.show_job` returns it.
 pub(crate) fn job(row: &Row) -> Result<Job> {
     let status = word(row, "status", Status::parse)?.ok_or_else(|| StoreError::broken("a job without status"))?;
     let token = get::<Option<i64>>(row, "token")?.map(Token);
@@ -139,7 +139,7 @@ pub(crate) fn event(row: &Row) -> Result<Event> {
     })
 }
 
-/// A queue as `queue/queues.sql` returns it.
+/// A queue as `tenure.list_queues` returns it.
 pub(crate) fn queue(row: &Row) -> Result<QueueInfo> {
     let count = |column| get::<i64>(row, column).map(|n| n as u64);
     Ok(QueueInfo {

@@ -83,6 +83,13 @@ pub enum StoreError {
         /// What was met, without secrets.
         message: String,
     },
+    /// The store's place, or something in it, belongs to somebody who could make us run what they planted there. Nothing
+    /// of it was run or changed.
+    #[error("the store is not trusted, nothing was run: {message}")]
+    Foreign {
+        /// What it is, whose it is, and what to do.
+        message: String,
+    },
     /// The call would wait for a transaction that its own caller has open in the store's database, and so for ever.
     /// Nothing was changed: end that transaction first, or take part in it.
     #[error("the caller's own transaction is open, nothing was changed: {message}")]
@@ -131,6 +138,7 @@ impl StoreError {
             StoreError::SchemaOlder { .. } | StoreError::FunctionsDiffer { .. } => "schema_older",
             StoreError::Address { .. } => "store_address",
             StoreError::Denied { .. } => "store_denied",
+            StoreError::Foreign { .. } => "store_foreign",
             StoreError::OwnTransaction { .. } => "own_transaction",
             StoreError::Broken { .. } => "store_broken",
         }

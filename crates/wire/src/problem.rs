@@ -173,6 +173,9 @@ impl From<Error> for Problem {
                     "schema_newer" => (Kind::Denied, "the store was laid out by a newer Tenure"),
                     "schema_older" => (Kind::Denied, "the store must be upgraded first: run `tenure migrate`"),
                     "store_denied" => (Kind::Denied, "the store refuses access"),
+                    "store_foreign" => {
+                        (Kind::Denied, "the store is not trusted: it holds what belongs to somebody else")
+                    }
                     "store_address" => (Kind::Denied, "the store address is wrong"),
                     _ => (Kind::Broken, "something is wrong on our side"),
                 };

@@ -8,6 +8,7 @@ mod demo;
 mod domains;
 mod operate;
 mod pipelines;
+mod roles;
 mod schedule;
 mod serve;
 mod sync;

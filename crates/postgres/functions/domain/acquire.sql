@@ -5,6 +5,7 @@
 create or replace function tenure.domain_acquire(
     names text[], offsets bigint[], holders text[], lease_mss bigint[]
 ) returns table (ord bigint, word text, told bigint, fact bigint) language plpgsql
+  security definer set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
 #variable_conflict use_column

@@ -4,6 +4,7 @@
 -- Reply       when the lease runs out now, null if never; what was refused is told by `domain_one`.
 create or replace function tenure.domain_heartbeat(names text[], tokens bigint[])
 returns table (ord bigint, word text, until timestamptz) language plpgsql
+  security definer set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
 #variable_conflict use_column

@@ -193,6 +193,7 @@ create or replace function tenure.domain_each(
     verb text, names text[], offsets bigint[], tokens bigint[], holders text[], lease_mss bigint[],
     by_actor text default null
 ) returns table (ord bigint, word text, told bigint, fact bigint, until timestamptz) language plpgsql
+  set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set jit = off as $$
 #variable_conflict use_column
 declare
@@ -239,4 +240,17 @@ begin
     if changed then
         perform tenure.domain_save(d);
     end if;
+end $$;
+
+-- The same for whoever holds offsets; to skip one that nobody holds is the operator's.
+-- Rights      the owner's.
+create or replace function tenure.domain_in_turn(
+    verb text, names text[], offsets bigint[], tokens bigint[], holders text[], lease_mss bigint[]
+) returns table (ord bigint, word text, told bigint, fact bigint, until timestamptz) language plpgsql
+  security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    if (verb in ('acquire', 'succeed', 'fail', 'heartbeat')) is not true then
+        perform tenure.refuse('out_of_bounds', '`verb` must be acquire, succeed, fail or heartbeat');
+    end if;
+    return query select * from tenure.domain_each(verb, names, offsets, tokens, holders, lease_mss);
 end $$;

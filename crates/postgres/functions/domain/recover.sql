@@ -1,7 +1,7 @@
 -- Tells leases that ran out, the longest ago first, at most `leases_max` of them (L7, D4). The leases stay.
 -- Skips       what another is busy with. One that cannot be told never stops the others.
 create or replace function tenure.domain_recover(leases_max integer, out expired integer, out failed integer)
-language plpgsql set enable_seqscan = off set jit = off as $$
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
     now timestamptz := tenure.clock();
     d tenure.domain;
@@ -29,7 +29,7 @@ end $$;
 -- Changes the settings of a domain; one that is not there yet is made. `names` are those that were sent.
 create or replace function tenure.domain_change(
     of_name text, names text[], max_retries integer, takeovers_max integer, by_actor text default null
-) returns void language plpgsql as $$
+) returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
     before tenure.domain;

@@ -9,7 +9,8 @@ create or replace function tenure.domain_succeed(
     names text[], tokens bigint[], nexts bigint[] default null, holders text[] default null,
     lease_mss bigint[] default null
 ) returns table (ord bigint, word text, hint bigint, next_offset bigint, next_word text, next_told bigint)
-  language plpgsql set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+  language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
 #variable_conflict use_column
 declare

@@ -6,12 +6,18 @@ create or replace function tenure.start_run(
     of_pipeline text, of_version integer, with_input text, names text[], needs text[], priorities integer[],
     leases bigint[], attempts integer[], backoffs text[], segmented boolean[], with_key text, out id bigint,
     out begun boolean
-) language plpgsql as $$
+) language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
     now timestamptz := tenure.clock();
 begin
     perform tenure.durably();
+    perform tenure.only_json('input', array[with_input]);
+    if not exists (select from tenure.pipeline p where p.name = of_pipeline and p.version = of_version)
+       or exists (select from unnest(names) as n(name) where not exists (
+                      select from tenure.pipeline_stage s where s.pipeline = of_pipeline and s.stage = n.name)) then
+        perform tenure.refuse('not_found', 'a run has the stages of a version of its pipeline');
+    end if;
     insert into tenure.run (pipeline, version, input, status, created_at, key)
     values (of_pipeline, of_version, with_input, 'RUNNING', now, with_key)
     on conflict (pipeline, key) where key is not null do nothing
@@ -148,7 +154,7 @@ end $$;
 create or replace function tenure.advance_runs(
     n_max integer, out runs integer, out readied integer, out retried integer, out settled integer,
     out again_in_ms bigint, out pipelines text[]
-) language plpgsql set enable_seqscan = off set jit = off as $$
+) language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     -- How soon to come back for what was passed over.
@@ -205,7 +211,8 @@ begin
 end $$;
 
 -- Removes settled runs that are no longer kept, at most `n_max`.
-create or replace function tenure.prune_runs(n_max integer, kept_ms bigint) returns integer language plpgsql as $$
+create or replace function tenure.prune_runs(n_max integer, kept_ms bigint) returns integer language plpgsql
+  set search_path = pg_catalog, pg_temp as $$
 declare
     past bigint[];
 begin

@@ -12,7 +12,7 @@ create or replace function tenure.claim_units(
     run bigint, version integer, stage text, segment text, join_now boolean, segmented boolean, own_input text,
     run_input text, needs text[], outputs text[], attempt integer, attempts_max integer, token bigint,
     lease_expires_at timestamptz, lease_ms bigint, record text, absent boolean
-) language plpgsql set enable_seqscan = off set jit = off as $$
+) language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 #variable_conflict use_column
 declare
     now timestamptz;

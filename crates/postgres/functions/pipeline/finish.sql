@@ -9,7 +9,7 @@ create or replace function tenure.finish_unit(
     of_run bigint, of_stage text, of_segment text, by_owner text, under_token bigint, by_verb text, with_output text,
     with_record text, with_error text, delay_ms bigint, chance double precision, names text[], inputs text[],
     out status text, out already boolean, out lost text, out refused text, out pipeline text
-) language plpgsql as $$
+) language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
     u tenure.unit;
@@ -19,6 +19,8 @@ declare
     handed_out boolean;
 begin
     perform tenure.durably();
+    perform tenure.only_json('output', array[with_output]);
+    perform tenure.only_json('input', inputs);
     select * into u from tenure.unit x
      where x.run = of_run and x.stage = of_stage and x.segment = of_segment
        and x.status = 'RUNNING' and x.token = under_token and x.owner = by_owner;

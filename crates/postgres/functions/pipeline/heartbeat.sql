@@ -5,13 +5,14 @@
 create or replace function tenure.beat_unit(
     of_run bigint, of_stage text, of_segment text, by_owner text, under_token bigint, with_progress text,
     with_record text, out lease_expires_at timestamptz, out lost text
-) language plpgsql as $$
+) language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
     now timestamptz;
     judged record;
 begin
     perform tenure.durably();
+    perform tenure.only_json('progress', array[with_progress]);
     perform from tenure.unit x
       where x.run = of_run and x.stage = of_stage and x.segment = of_segment
         and x.status = 'RUNNING' and x.token = under_token and x.owner = by_owner

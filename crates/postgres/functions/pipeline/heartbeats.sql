@@ -7,6 +7,7 @@
 create or replace function tenure.beat_units(
     runs bigint[], stages text[], segments text[], owners text[], tokens bigint[], progresses text[], records text[]
 ) returns table (ord bigint, lease_expires_at timestamptz, lost text) language plpgsql
+  security definer set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
 #variable_conflict use_column
@@ -15,6 +16,7 @@ declare
     quick record;
 begin
     perform tenure.durably();
+    perform tenure.only_json('progress', progresses);
     perform from (
         select x.id
           from unnest(runs, stages, segments, owners, tokens) as i(run, stage, segment, owner, token)

@@ -8,7 +8,7 @@
 create or replace function tenure.operate_run(
     of_run bigint, action text, why text, stages text[], segments text[], first text[], later text[],
     by_actor text default null, out status text, out refused text, out pipeline text
-) language plpgsql as $$
+) language plpgsql set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
     r tenure.run;

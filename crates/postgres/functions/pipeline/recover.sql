@@ -5,7 +5,8 @@
 -- Index       unit_expires
 create or replace function tenure.recover_pipeline(
     n_max integer, of_pipeline text, of_stages text[], out returned integer, out failed integer
-) language plpgsql set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+) language plpgsql
+  set search_path = pg_catalog, pg_temp set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
     u tenure.unit;
     now timestamptz;

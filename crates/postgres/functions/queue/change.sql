@@ -7,7 +7,7 @@ create or replace function tenure.change_queue(
     of_name text, names text[], paused boolean, max_running integer, max_running_per_key integer,
     lane_on_failure text, retention_ms bigint, rate_max integer, rate_period_ms bigint, key_rate_max integer,
     key_rate_period_ms bigint, by_actor text default null
-) returns void language plpgsql set lock_timeout = '8s' as $$
+) returns void language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '8s' as $$
 #variable_conflict use_column
 declare
     now timestamptz := tenure.clock();
@@ -66,7 +66,7 @@ $$;
 
 -- Sets the limit of the whole engine; null is none. Waits for the claims under way, as above.
 create or replace function tenure.set_limit(max_running integer, by_actor text default null) returns void
-language plpgsql set lock_timeout = '8s' as $$
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '8s' as $$
 declare
     before integer;
 begin

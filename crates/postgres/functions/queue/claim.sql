@@ -356,7 +356,7 @@ create or replace function tenure.claim(
     token bigint, lease_expires_at timestamptz, created_at timestamptz, run_at timestamptz, timeout_ms bigint,
     checkpoint text, ordering_key text, limit_key text, fresh boolean, idle text, again_in_ms bigint,
     seen timestamptz[], busy text[]
-) language plpgsql
+) language plpgsql security definer set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
   set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '8s'
   -- One plan for each statement, here and in what this calls, instead of a new one at each call.

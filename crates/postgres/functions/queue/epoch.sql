@@ -19,7 +19,7 @@ $$;
 -- Reply  the epoch and its base: tokens of jobs, units and chunks are larger, those of domains at least as large.
 -- Locks  the row of `epoch`.
 create or replace function tenure.new_epoch(by_actor text default null, out epoch integer, out base bigint)
-language plpgsql as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
     ms bigint := tenure.micros(tenure.clock()) / 1000 - 1767225600000;
@@ -41,7 +41,8 @@ end $$;
 
 -- Raises the epoch if the server is not the one that drew the last token.
 -- Called when somebody who draws finds that the server was restarted or replaced.
-create or replace function tenure.check_epoch() returns integer language plpgsql as $$
+create or replace function tenure.check_epoch() returns integer language plpgsql
+  security definer set search_path = pg_catalog, pg_temp as $$
 declare
     known tenure.epoch;
     here tenure.epoch := tenure.epoch_here();

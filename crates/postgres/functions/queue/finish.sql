@@ -36,6 +36,7 @@ declare
     first_end timestamptz;
 begin
     perform tenure.durably();
+    perform tenure.only_json('result', results);
     now := tenure.clock();
 
     with ending as materialized (
@@ -235,6 +236,7 @@ create or replace function tenure.finish(
     jobs bigint[], owners text[], tokens bigint[], verbs text[], results text[], errors text[], delays_ms bigint[],
     chances double precision[]
 ) returns table (ord bigint, status text, already boolean, lost text, wakes text) language plpgsql
+  security definer set search_path = pg_catalog, pg_temp
   set lock_timeout = '100ms'
 as $$
 begin
@@ -244,6 +246,7 @@ create or replace function tenure.finish_patiently(
     jobs bigint[], owners text[], tokens bigint[], verbs text[], results text[], errors text[], delays_ms bigint[],
     chances double precision[]
 ) returns table (ord bigint, status text, already boolean, lost text, wakes text) language plpgsql
+  security definer set search_path = pg_catalog, pg_temp
   set lock_timeout = '3s'
 as $$
 begin

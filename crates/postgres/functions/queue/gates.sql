@@ -48,7 +48,8 @@ begin
      order by min(g.ord);
 end $$;
 
--- The first job of a lane.
+-- The first job of a lane. Without a search path of its own, which would be set and put back for each of a thousand lanes:
+-- all that it compares is of the very types that PostgreSQL's operators have.
 -- Index  job_lane, by a range of its whole key: asked for a lane "by id", the planner may walk the primary key instead.
 create or replace function tenure.head_of(of_queue text, of_key text) returns bigint language plpgsql stable
   set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
@@ -372,6 +373,7 @@ end $$;
 
 -- What runs of a tenant, and whose turn it is in a lane or which job it stopped for, as all committed changes have it.
 create or replace function tenure.tenant_running(of_queue text, of_key text) returns integer language sql stable
+  set search_path = pg_catalog, pg_temp
   set enable_seqscan = off as $$
     select greatest(0, coalesce((select g.running from tenure.gate g
                                   where g.queue = of_queue and not g.lane and g.key = of_key), 0)
@@ -380,7 +382,7 @@ create or replace function tenure.tenant_running(of_queue text, of_key text) ret
 $$;
 create or replace function tenure.lane_turn(
     of_queue text, of_key text, out turn bigint, out blocked_by bigint
-) language sql stable set enable_seqscan = off as $$
+) language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
     select (select j.id from tenure.gate g join tenure.job j on j.id = g.turn and j.running
              where g.queue = of_queue and g.lane and g.key = of_key),
            (select max(b.job)

@@ -8,6 +8,7 @@
 create or replace function tenure.heartbeat(
     jobs bigint[], owners text[], tokens bigint[], progresses text[], checkpoints text[]
 ) returns table (ord bigint, lease_expires_at timestamptz, cancelling bigint[]) language plpgsql
+  security definer set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '8s'
 as $$
 #variable_conflict use_column
@@ -15,6 +16,8 @@ declare
     now timestamptz;
 begin
     perform tenure.durably();
+    perform tenure.only_json('progress', progresses);
+    perform tenure.only_json('checkpoint', checkpoints);
     perform from tenure.lease l where l.token = any (tokens) order by l.token for no key update;
     now := tenure.clock();
     return query
@@ -53,7 +56,7 @@ end $$;
 
 -- Answers a heartbeat that was refused.
 create or replace function tenure.refuse_heartbeat(job bigint, owner text, token bigint) returns text
-language plpgsql as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     now timestamptz := tenure.clock();
 begin

@@ -123,3 +123,21 @@ begin
 exception when invalid_text_representation or untranslatable_character then
     perform tenure.refuse('unsupported_character', format('`%s` holds \u0000 or a lone surrogate', field));
 end $$;
+
+-- Refuses what is no JSON, or too much of it, among what a caller sent; null is not sent. Whoever works is given the word of
+-- no library that it was checked, and what is not JSON would break the answers that it is put into.
+create or replace function tenure.only_json(field text, sent text[]) returns void language plpgsql as $$
+begin
+    -- What is mostly so, for which no subtransaction is begun.
+    if sent is null or array_remove(sent, null) = '{}' then
+        return;
+    end if;
+    if (select max(octet_length(s.value)) from unnest(sent) as s(value)) > 1048576 then
+        perform tenure.refuse('too_large', format('`%s` is too large: at most 1048576 bytes', field));
+    end if;
+    begin
+        perform s.value::json from unnest(sent) as s(value) where s.value is not null;
+    exception when invalid_text_representation or statement_too_complex then
+        perform tenure.refuse('json_syntax', format('`%s` is not valid JSON', field));
+    end;
+end $$;

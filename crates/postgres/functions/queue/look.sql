@@ -4,7 +4,7 @@
 create or replace function tenure.count_up_to(
     of_queue text, count_to bigint,
     out queued bigint, out running bigint, out completed bigint, out failed bigint, out oldest_queued_at timestamptz
-) language plpgsql stable
+) language plpgsql stable set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
 declare
@@ -37,7 +37,7 @@ end $$;
 --             is looked for makes it read on.
 create or replace function tenure.list_ids(
     of_queue text, of_status text, of_kind text, before bigint, n_max bigint
-) returns bigint[] language plpgsql stable
+) returns bigint[] language plpgsql stable set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off
   set enable_mergejoin = off set jit = off
 as $$
@@ -101,7 +101,7 @@ end $$;
 -- Parameters  only this one, or null; only names after this, or null; how many at most.
 -- Indexes     queue_pkey; job_queue, by a seek for each name.
 create or replace function tenure.known_queues(one text, after text, n bigint) returns setof tenure.queue
-language plpgsql stable
+language plpgsql stable set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_bitmapscan = off set jit = off
 as $$
 begin

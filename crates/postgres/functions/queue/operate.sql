@@ -4,8 +4,7 @@
 -- Locks  jobs, finished or not, in the order of their ids, then leases in the order of their tokens (L10); no gate.
 create or replace function tenure.operate_all(
     jobs bigint[], actions text[], reasons text[], by_actor text default null
-)
-returns table (status text, refusal text) language plpgsql
+) returns table (status text, refusal text) language plpgsql set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '2s'
 as $$
 begin
@@ -18,8 +17,7 @@ end $$;
 -- Carries out one operator action, waiting for whoever has the job, and holding nothing else meanwhile.
 create or replace function tenure.operate_patiently(
     of_job bigint, action text, said text, by_actor text default null
-)
-returns table (status text, refusal text) language plpgsql
+) returns table (status text, refusal text) language plpgsql set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '3s'
 as $$
 begin

@@ -66,7 +66,7 @@ end $$;
 -- Removes what is no longer kept, at most `n_max` of each kind (I19).
 create or replace function tenure.prune(
     n_max integer, out jobs integer, out receipts integer, out keys integer, out sightings integer
-) language plpgsql
+) language plpgsql set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
 declare

@@ -87,7 +87,7 @@ end $$;
 create or replace function tenure.recover(
     leases_max integer, queues text[],
     out leases integer, out requeued integer, out failed integer
-) language plpgsql
+) language plpgsql set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '2s'
 as $$
 declare

@@ -103,7 +103,7 @@ begin
     end if;
     canonical := tenure.checked_json('payload', payload);
 
-    select e.id into id from tenure.enqueue_all(
+    select e.id into id from tenure.enqueue_given(
         array[queue], array[kind], array[payload],
         array[coalesce(tenure.option_number(o, '{priority}', -2147483648, 2147483647, true), 0)::integer],
         array[run_at],
@@ -124,7 +124,6 @@ begin
     end if;
     return id;
 end $$;
-revoke execute on function tenure.enqueue(text, text, text, jsonb) from public;
 
 -- The same for payloads that are already JSON.
 create or replace function tenure.enqueue(queue text, kind text, payload json, options jsonb default '{}')
@@ -142,7 +141,8 @@ end $$;
 -- ends, even if the lease runs out meanwhile. One line makes a transaction fenced. Never blocks a heartbeat: only the job
 -- is key-shared. Not its lease, which an ending removes while it holds the job: that would wait for this transaction, and
 -- this transaction, which ends the job next, for that.
-create or replace function tenure.held(job bigint, owner text, token bigint) returns void language plpgsql as $$
+create or replace function tenure.held(job bigint, owner text, token bigint) returns void language plpgsql
+  security definer set search_path = pg_catalog, pg_temp as $$
 declare
     mine boolean;
 begin
@@ -162,7 +162,7 @@ end $$;
 create or replace function tenure.finish_one(
     job bigint, owner text, token bigint, verb text, result text, error text, delay_ms bigint, chance double precision,
     out status text, out already boolean
-) language plpgsql as $$
+) language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     ended record;
 begin
@@ -181,7 +181,7 @@ begin
 end $$;
 
 create or replace function tenure.complete(job bigint, owner text, token bigint, result text default null)
-returns text language plpgsql as $$
+returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     perform tenure.checked_json('result', result);
     return (select f.status from tenure.finish_one(job, owner, token, 'complete', result, null, null, null) f);
@@ -190,7 +190,7 @@ end $$;
 -- Parameters  `retry` false is final; `retry_in_ms` null waits by the job's backoff.
 create or replace function tenure.fail(
     job bigint, owner text, token bigint, error text, retry boolean default true, retry_in_ms bigint default null
-) returns text language plpgsql as $$
+) returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     kept text := coalesce(error, '');
 begin

@@ -1,7 +1,8 @@
 -- Marks the first `upto` jobs of a shared lease as started, before their handlers run (L6).
 -- Guard  token, owner and an unexpired lease, judged after the row is locked.
 -- Reply  null, or the reason the lease is lost.
-create or replace function tenure.start(token bigint, owner text, upto integer) returns text language plpgsql as $$
+create or replace function tenure.start(token bigint, owner text, upto integer) returns text language plpgsql
+  security definer set search_path = pg_catalog, pg_temp as $$
 declare
     held tenure.lease;
 begin

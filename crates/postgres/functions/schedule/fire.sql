@@ -8,7 +8,8 @@
 create or replace function tenure.fire_schedule(
     of_name text, of_revision bigint, slots timestamptz[], missed_count bigint, missed_slot timestamptz,
     next_slot timestamptz, kept integer
-) returns table (refusal text, at timestamptz, jobs bigint[], queue text) language plpgsql as $$
+) returns table (refusal text, at timestamptz, jobs bigint[], queue text) language plpgsql
+  set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
     s tenure.schedule;
@@ -36,7 +37,7 @@ begin
         return;
     end if;
     if count > 0 then
-        ids := array(select e.id from tenure.enqueue_all(
+        ids := array(select e.id from tenure.enqueue_given(
             array_fill(s.queue, array[count]), array_fill(s.kind, array[count]), array_fill(s.payload, array[count]),
             array_fill(s.priority, array[count]), slots, array_fill(s.attempts_max, array[count]),
             case when s.timeout_ms is not null then array_fill(s.timeout_ms, array[count]) end,

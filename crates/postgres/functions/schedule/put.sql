@@ -8,7 +8,7 @@ create or replace function tenure.put_schedule(
     of_paused boolean, of_queue text, of_kind text, of_payload text, of_priority integer, of_attempts_max integer,
     of_timeout_ms bigint, of_backoff text, of_ordering_key text, of_limit_key text,
     settings text[] default '{}', was text[] default '{}', became text[] default '{}', by_actor text default null
-) returns text language plpgsql as $$
+) returns text language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     now timestamptz;
     found_row tenure.schedule;
@@ -63,7 +63,7 @@ end $$;
 -- Reply  whether it was there.
 -- Locks  the schedule's row, before its firings: a firing under way is waited for.
 create or replace function tenure.remove_schedule(of_name text, by_actor text default null) returns boolean
-language plpgsql as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     was_there boolean;
 begin

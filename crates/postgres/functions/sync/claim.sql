@@ -6,7 +6,7 @@
 -- Locks   the sync's row, which claims of its chunks do not wait for.
 -- Index   sync_job_waiting, sync_job_locked, sync_job_unfinished
 create or replace function tenure.claim_sync(of_owner text, of_lease_ms bigint, of_matrix text)
-returns setof tenure.sync_job language plpgsql as $$
+returns setof tenure.sync_job language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     the tenure.sync_job;
     first tenure.sync_job;
@@ -147,7 +147,7 @@ create or replace function tenure.claim_chunk(
     out matrix_id text, out chunk_hash text, out ord bigint, out payload text, out attempt integer,
     out attempts_max integer, out token bigint, out lease_expires_at timestamptz, out last_synced_at timestamptz,
     out row_count bigint, out cursor text, out idle text, out until timestamptz, out now timestamptz
-) language plpgsql as $$
+) language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
     the tenure.sync_job;

@@ -5,7 +5,7 @@ create or replace function tenure.sync_progress(
     of_sync bigint, now timestamptz,
     out available bigint, out running bigint, out expired bigint, out completed bigint, out failed bigint,
     out skipped bigint, out row_sum bigint, out began_at timestamptz, out last_done_at timestamptz
-) language sql stable as $$
+) language sql stable set search_path = pg_catalog, pg_temp as $$
     select count(*) filter (where c.completed_at is null and c.failed_at is null and c.locked_until is null),
            count(*) filter (where c.locked_until > now),
            count(*) filter (where c.locked_until <= now),
@@ -150,7 +150,7 @@ end $$;
 -- a chunk in a transaction of their own, and keeps nobody else waiting meanwhile.
 create or replace function tenure.cancel_sync(
     of_sync bigint, said text, by_actor text default null, out state text, out refusal text
-) language plpgsql as $$
+) language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     the tenure.sync_job;
     now timestamptz;
@@ -183,7 +183,7 @@ end $$;
 -- busy with is passed over, and rows that cannot be dealt with stop none of the others, however many they are.
 -- Index  sync_job_locked, sync_chunk_untold, pinned: without a limit the planner might rather sort all that ran out.
 create or replace function tenure.recover_syncs(leases_max integer, out leases integer, out failed integer)
-language plpgsql
+language plpgsql set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
 declare
@@ -222,7 +222,7 @@ end $$;
 -- each matrix stays, and with it what its chunks know.
 create or replace function tenure.prune_syncs(
     n_max integer, out syncs integer, out chunks integer, out events integer, out receipts integer
-) language plpgsql as $$
+) language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     now timestamptz := tenure.clock();
     old bigint;

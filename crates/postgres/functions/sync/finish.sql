@@ -5,7 +5,7 @@
 -- Reply  the new deadline, or the old one where an open transaction has the chunk, or why it was refused.
 create or replace function tenure.heartbeat_sync(
     of_sync bigint, hash text, of_owner text, of_token bigint, out until timestamptz, out lost text
-) language plpgsql as $$
+) language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     now timestamptz;
     matrix text;
@@ -69,7 +69,7 @@ create or replace function tenure.finish_sync(
     of_sync bigint, hash text, of_owner text, of_token bigint, verb text, rows_synced bigint, left_cursor text,
     error text, retry boolean,
     out state text, out already boolean, out lost text, out open_chunks bigint, out failed_chunks bigint
-) language plpgsql as $$
+) language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     now timestamptz;
     matrix text;
@@ -78,6 +78,7 @@ declare
     of_reason text;
 begin
     perform tenure.durably();
+    perform tenure.only_json('cursor', array[left_cursor]);
     already := false;
     if hash = '' then
         if verb = 'complete' then

@@ -34,12 +34,13 @@ create or replace function tenure.plan_sync(
     of_matrix text, of_priority integer, skip_ms bigint, of_attempts_max integer, of_crashes_max integer,
     hashes text[], payloads text[],
     out id bigint, out planned bigint, out added bigint, out skipped bigint, out unfinished bigint
-) language plpgsql as $$
+) language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     now timestamptz := tenure.clock();
     the tenure.sync_job;
 begin
     perform tenure.durably();
+    perform tenure.only_json('payload', payloads);
     loop
         insert into tenure.sync_job as j (created_at, matrix_id, priority, skip_if_synced_within_ms, attempts_max,
                                           crashes_max)
@@ -63,11 +64,12 @@ end $$;
 create or replace function tenure.add_chunks(
     of_sync bigint, hashes text[], payloads text[],
     out planned bigint, out added bigint, out skipped bigint, out refusal text
-) language plpgsql as $$
+) language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     the tenure.sync_job;
 begin
     perform tenure.durably();
+    perform tenure.only_json('payload', payloads);
     select j.* into the from tenure.sync_job j where j.id = of_sync for no key update;
     if not found then
         refusal := 'not_found';

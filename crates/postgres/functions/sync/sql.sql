@@ -29,7 +29,7 @@ end $$;
 --             before is answered without a lock.
 create or replace function tenure.complete_chunk(
     matrix_id text, chunk_hash text, owner text, token bigint, row_count bigint default null, cursor text default null
-) returns text language plpgsql as $$
+) returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     pass record;
     answer record;
@@ -60,7 +60,7 @@ end $$;
 -- Raises unless the lease of a chunk is held at this moment, and keeps others from claiming it until the caller's
 -- transaction ends, even if the lease runs out meanwhile. Never blocks a heartbeat: the row is only key-shared.
 create or replace function tenure.chunk_held(matrix_id text, chunk_hash text, owner text, token bigint)
-returns void language plpgsql as $$
+returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     pass record;
     mine boolean;

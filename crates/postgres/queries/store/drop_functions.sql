@@ -5,7 +5,8 @@ create temporary table kept_rights on commit drop as
     select p.oid::regprocedure::text as routine, p.proowner as owner, a.grantee
       from tenure.functions f, unnest(f.names) as n(name), pg_proc p,
            aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
-     where p.oid = to_regprocedure(n.name) and a.privilege_type = 'EXECUTE';
+     where p.oid = to_regprocedure(n.name)
+       and p.pronamespace = (select c.relnamespace from pg_class c where c.oid = 'tenure.functions'::regclass) and a.privilege_type = 'EXECUTE';
 do $$
 declare
     listed text := (select string_agg(distinct r.routine, ', ') from pg_temp.kept_rights r);

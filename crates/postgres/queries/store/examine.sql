@@ -27,7 +27,13 @@ select current_setting('server_version') as version,
          where t.schemaname = $1 and t.relname in ('job', 'lease')) as dead_rows,
        (select coalesce(sum(t.n_live_tup), 0)::bigint from pg_stat_user_tables t
          where t.schemaname = $1 and t.relname in ('job', 'lease')) as live_rows,
-       (select coalesce(max(m.version), 0)::int from tenure.migration m) as schema_version
+       (select i.version::int from tenure.installed() i) as schema_version,
+       current_user::text as role,
+       session_user::text as login,
+       (select r.rolsuper from pg_roles r where r.rolname = current_user) as superuser,
+       (select pg_has_role(n.nspowner, 'usage') from pg_namespace n where n.nspname = $1) as owner,
+       has_table_privilege('tenure.job', 'update') as writes,
+       has_table_privilege('tenure.job', 'select') as reads
   from (select 1) one
   left join lateral (
        select a.pid, a.application_name, a.state, a.xact_start from pg_stat_activity a

@@ -1,5 +1,6 @@
 -- store/settle_functions.sql: after the functions were laid out in this transaction. Writes down which they are, drops
--- what an earlier version has left, other arguments under the same name too, and gives rights back that were kept.
+-- what an earlier version has left, other arguments under the same name too, gives rights back that were kept, and takes from
+-- everybody what nobody was granted: some of them run with their owner's rights.
 -- Guard  what a migration made stays: the clock, and the trigger's function.
 do $$
 declare
@@ -20,20 +21,23 @@ begin
         execute 'drop routine ' || stale;
     end if;
     update tenure.functions set names = array(select f.oid::regprocedure::text from unnest(fresh) as f(oid) order by 1);
+    for one in
+        select p.oid::regprocedure as routine from pg_proc p
+         where p.oid = any (fresh) or p.pronamespace = home and p.proname in ('clock', 'unit_guard')
+    loop
+        execute format('revoke execute on routine %s from public', one.routine);
+    end loop;
     if to_regclass('pg_temp.kept_rights') is null then
         return;
     end if;
     for one in
-        select r.routine, r.owner::regrole as owner, bool_or(r.grantee = 0) as anybody,
+        select r.routine, r.owner::regrole as owner,
                array_agg(r.grantee::regrole::text) filter (where r.grantee <> 0) as grantees
           from pg_temp.kept_rights r
          where to_regprocedure(r.routine) is not null
          group by r.routine, r.owner
     loop
         execute format('alter routine %s owner to %s', one.routine, one.owner);
-        if not one.anybody then
-            execute format('revoke execute on routine %s from public', one.routine);
-        end if;
         if one.grantees is not null then
             execute format('grant execute on routine %s to %s', one.routine, array_to_string(one.grantees, ', '));
         end if;

@@ -34,7 +34,7 @@ async fn list(
     let rows = store
         .database
         .read(
-            include_str!("../../queries/domain/domains.sql"),
+            "select * from tenure.list_domains($1, $2, $3, $4)",
             &[(&only, Type::TEXT), (&after, Type::TEXT), (&ask, Type::INT8), (&state, Type::TEXT)],
         )
         .await?;

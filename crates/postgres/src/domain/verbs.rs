@@ -23,7 +23,7 @@ pub(super) async fn acquire(store: &PostgresStore, acquires: Vec<Acquire>) -> Re
     let mut again: Vec<(usize, Acquire)> = rounds.flatten().collect();
     again.sort_by_key(|(i, _)| *i);
     let quick = "select ord, word, told, fact from tenure.domain_acquire($1, $2, $3, $4)";
-    let in_turn = "select ord, word, told, fact from tenure.domain_each('acquire', $1, $2, null, $3, $4)";
+    let in_turn = "select ord, word, told, fact from tenure.domain_in_turn('acquire', $1, $2, null, $3, $4)";
     for (sql, round) in [(quick, first), (in_turn, again)] {
         if round.is_empty() {
             continue;
@@ -132,7 +132,9 @@ pub(super) async fn fail(store: &PostgresStore, writes: Vec<Held>) -> Result<Vec
     let round: Vec<(usize, Held)> = writes.into_iter().enumerate().collect();
     if !round.is_empty() {
         let (names, tokens) = held(&round);
-        let rows = each(store, "fail", &names, None, Some(&tokens), None).await?;
+        let sql = "select ord, word, told, fact from tenure.domain_in_turn('fail', $1, null, $2, null, null)";
+        let params = [(&names as _, Type::TEXT_ARRAY), (&tokens as _, Type::INT8_ARRAY)];
+        let rows = store.database.write(sql, &params).await?;
         answers.take(&round, &rows, |_, row| {
             let fact = number(row, "fact")?;
             Ok(Ok(match get::<&str>(row, "word")? {
@@ -166,7 +168,10 @@ pub(super) async fn skip(store: &PostgresStore, skips: Vec<Skip>) -> Result<Vec<
     if !round.is_empty() {
         let names: Vec<&str> = round.iter().map(|(_, skip)| &*skip.domain).collect();
         let offsets: Vec<i64> = round.iter().map(|(_, skip)| skip.offset as i64).collect();
-        let rows = each(store, "skip", &names, Some(&offsets), None, Some(&store.actor)).await?;
+        let sql = "select ord, word, told, fact from tenure.domain_each('skip', $1, $2, null, null, null, $3)";
+        let by = store.actor.as_str();
+        let params = [(&names as _, Type::TEXT_ARRAY), (&offsets as _, Type::INT8_ARRAY), (&by as _, Type::TEXT)];
+        let rows = store.database.write(sql, &params).await?;
         answers.take(&round, &rows, |_, row| match get::<&str>(row, "word")? {
             "SKIPPED" => Ok(Skipped::Skipped),
             "ALREADY_PROCESSED" => Ok(Skipped::AlreadyProcessed),
@@ -175,27 +180,6 @@ pub(super) async fn skip(store: &PostgresStore, skips: Vec<Skip>) -> Result<Vec<
         })?;
     }
     answers.all()
-}
-
-/// A verb that has no quick way.
-async fn each(
-    store: &PostgresStore,
-    verb: &str,
-    names: &[&str],
-    offsets: Option<&[i64]>,
-    tokens: Option<&[i64]>,
-    actor: Option<&Actor>,
-) -> Result<Vec<Row>> {
-    let by = actor.map(Actor::as_str);
-    let sql = "select ord, word, told, fact from tenure.domain_each($1, $2, $3, $4, null, null, $5)";
-    let params = [
-        (&verb as _, Type::TEXT),
-        (&names as _, Type::TEXT_ARRAY),
-        (&offsets as _, Type::INT8_ARRAY),
-        (&tokens as _, Type::INT8_ARRAY),
-        (&by as _, Type::TEXT),
-    ];
-    store.database.write(sql, &params).await
 }
 
 pub(super) async fn change(store: &PostgresStore, name: &str, change: Change) -> Result<DomainInfo> {

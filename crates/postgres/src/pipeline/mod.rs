@@ -60,7 +60,7 @@ impl PipelineStore for PostgresStore {
 
     async fn pipeline(&self, name: &str, version: Option<u32>) -> Result<Option<PipelineInfo>> {
         let version = version.map(|version| version as i32);
-        let sql = include_str!("../../queries/pipeline/definition.sql");
+        let sql = "select * from tenure.show_pipeline($1, $2)";
         let rows = self.database.read(sql, &[(&name, Type::TEXT), (&version, Type::INT4)]).await?;
         rows.first().map(row::pipeline).transpose()
     }
@@ -209,10 +209,10 @@ impl PipelineStore for PostgresStore {
     }
 
     async fn run(&self, id: RunId) -> Result<Option<(Run, Vec<StageInfo>)>> {
-        let sql = include_str!("../../queries/pipeline/run.sql");
+        let sql = "select * from tenure.show_run($1)";
         let rows = self.database.read(sql, &[(&id.0, Type::INT8)]).await?;
         let Some(run) = rows.first().map(row::run).transpose()? else { return Ok(None) };
-        let sql = include_str!("../../queries/pipeline/stages.sql");
+        let sql = "select * from tenure.show_stages($1)";
         let rows = self.database.read(sql, &[(&id.0, Type::INT8)]).await?;
         Ok(Some((run, rows.iter().map(row::stage).collect::<Result<_>>()?)))
     }
@@ -233,7 +233,7 @@ impl PipelineStore for PostgresStore {
 
     async fn segments(&self, id: RunId, stage: &str, after: Option<i64>, limit: u32) -> Result<Page<Unit>> {
         let (after, ask) = (after.unwrap_or(0), i64::from(limit) + 1);
-        let sql = include_str!("../../queries/pipeline/segments.sql");
+        let sql = "select * from tenure.show_segments($1, $2, $3, $4)";
         let params = [
             (&id.0 as &(dyn tokio_postgres::types::ToSql + Sync), Type::INT8),
             (&stage, Type::TEXT),

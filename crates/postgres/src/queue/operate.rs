@@ -54,7 +54,7 @@ pub(super) async fn change(store: &PostgresStore, name: &str, change: Change) ->
 }
 
 pub(super) async fn limit(store: &PostgresStore) -> Result<Option<u32>> {
-    let row = first(store.database.read("select max_running from tenure.engine", &[]).await?)?;
+    let row = first(store.database.read("select tenure.engine_limit() as max_running", &[]).await?)?;
     Ok(get::<Option<i32>>(&row, "max_running")?.map(|max| max as u32))
 }
 

@@ -8,7 +8,7 @@ use tenure_store::Result;
 use tokio_postgres::types::Type;
 
 pub(super) async fn job(store: &PostgresStore, id: JobId) -> Result<Option<Job>> {
-    let rows = store.database.read(include_str!("../../queries/queue/job.sql"), &[(&id.0, Type::INT8)]).await?;
+    let rows = store.database.read("select * from tenure.show_job($1)", &[(&id.0, Type::INT8)]).await?;
     rows.first().map(value::job).transpose()
 }
 
@@ -58,7 +58,7 @@ async fn list(store: &PostgresStore, only: Option<&str>, after: Option<&str>, li
     let rows = store
         .database
         .read(
-            include_str!("../../queries/queue/queues.sql"),
+            "select * from tenure.list_queues($1, $2, $3, $4)",
             &[(&only, Type::TEXT), (&after, Type::TEXT), (&ask, Type::INT8), (&count_to, Type::INT8)],
         )
         .await?;

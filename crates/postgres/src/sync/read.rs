@@ -8,7 +8,7 @@ use tenure_store::Result;
 use tokio_postgres::types::Type;
 
 pub(super) async fn sync(store: &PostgresStore, id: SyncId) -> Result<Option<SyncInfo>> {
-    let rows = store.database.read(include_str!("../../queries/sync/job.sql"), &[(&id.0, Type::INT8)]).await?;
+    let rows = store.database.read("select * from tenure.show_sync($1)", &[(&id.0, Type::INT8)]).await?;
     let Some(row) = rows.first() else { return Ok(None) };
     let sync = value::sync(row)?;
     let progress = match sync.ended {

@@ -30,5 +30,7 @@ mod sync_waits;
 mod timeouts;
 mod tokens;
 mod transport;
+mod trust;
 mod unknown;
+mod work_role;
 mod workers;

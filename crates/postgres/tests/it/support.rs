@@ -106,6 +106,19 @@ pub(crate) async fn connect(url: &str) -> Client {
     client
 }
 
+/// The address `url` for the login role `user`.
+pub(crate) fn url_as(url: &str, user: &str) -> String {
+    let (scheme, rest) = url.split_once("://").expect("an address");
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let host = rest[..end].rsplit_once('@').map_or(&rest[..end], |(_, host)| host);
+    format!("{scheme}://{user}@{host}{}", &rest[end..])
+}
+
+/// A plain connection of another login role, whom the test server trusts by its name.
+pub(crate) async fn connect_as(url: &str, user: &str) -> Client {
+    connect(&url_as(url, user)).await
+}
+
 /// Returns once a session of the store waits for a lock. Asked inside a transaction, the server would go on telling what it
 /// told at first.
 pub(crate) async fn blocked(rival: &Client) {
