@@ -16,8 +16,15 @@ const WAIT_SLICE: Duration = Duration::from_secs(1);
 pub struct Options {
     /// How long a request may take, beyond the `wait_ms` of a claim.
     pub request_timeout: Duration,
+    /// How long the head of a request may take to arrive, and a kept connection may lie idle.
+    pub head_timeout: Duration,
+    /// How long a caller may take none of its answer before the connection is cut.
+    pub write_timeout: Duration,
     /// Connections served at once; more wait to be accepted.
     pub connections_max: usize,
+    /// Claims that may wait for work at once (`wait_ms`): fewer than connections, so that heartbeats, endings and
+    /// `/healthz` always find one. A claim beyond looks once; if there is nothing, it is refused as `unavailable`.
+    pub waiting_max: usize,
     /// How long a bulk action begins new steps; what is left then is told by a cursor.
     pub bulk_time: Duration,
     /// How long requests under way may take once the server is asked to stop.
@@ -28,8 +35,13 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             request_timeout: Duration::from_secs(30),
+            head_timeout: Duration::from_secs(10),
+            // As long as a request: an answer of 16 MiB crosses any line that is worth it by then.
+            write_timeout: Duration::from_secs(30),
             // Below the 1,024 open files that a process may commonly have.
             connections_max: 900,
+            // A third of the connections is left for what does not wait.
+            waiting_max: 600,
             // With the last step still well within the time of a request.
             bulk_time: Duration::from_secs(15),
             grace: Duration::from_secs(10),

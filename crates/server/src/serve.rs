@@ -2,7 +2,11 @@
 
 use crate::app::Options;
 use crate::router_until;
+use crate::stream::{Ambiguous, Watched};
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::service::Service;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
@@ -16,8 +20,6 @@ use tenure::Tenure;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
-/// How long the head of a request may take to arrive, and a kept connection may lie idle.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of a request's head that are buffered at all; the exact limits are the guard's.
 const HEAD_BYTES_MAX: usize = 128 << 10;
 /// The wait after the system refused a connection (no files left), so that the loop does not spin.
@@ -75,7 +77,7 @@ impl Server {
             loop {
                 tokio::select! {
                     () = &mut shutdown => break,
-                    () = accept(&listener, &connections, &graceful, &router) => {}
+                    () = accept(&listener, &connections, &graceful, &router, &options) => {}
                 }
             }
             drop(listener);
@@ -105,12 +107,18 @@ pub async fn serve(
 }
 
 /// Lets one caller in. Dropped while it waits, it has let in nobody.
-async fn accept(listener: &TcpListener, connections: &Arc<Semaphore>, graceful: &GracefulShutdown, router: &Router) {
+async fn accept(
+    listener: &TcpListener,
+    connections: &Arc<Semaphore>,
+    graceful: &GracefulShutdown,
+    router: &Router,
+    options: &Options,
+) {
     // The semaphore is never closed.
     let Ok(room) = connections.clone().acquire_owned().await else { return };
     match listener.accept().await {
         Ok((stream, _)) => {
-            let connection = graceful.watch(connection(stream, router.clone()));
+            let connection = graceful.watch(connection(stream, router.clone(), options));
             tokio::spawn(async move {
                 // A caller who hangs up or talks nonsense is no news.
                 let _ = connection.await;
@@ -124,12 +132,35 @@ async fn accept(listener: &TcpListener, connections: &Arc<Semaphore>, graceful: 
     }
 }
 
-fn connection(stream: TcpStream, router: Router) -> http1::Connection<TokioIo<TcpStream>, TowerToHyperService<Router>> {
+/// The router, which is told with each request what was noticed on its connection.
+struct Routed {
+    router: TowerToHyperService<Router>,
+    ambiguous: Ambiguous,
+}
+
+impl Service<Request<Incoming>> for Routed {
+    type Response = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Response;
+    type Error = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Error;
+    type Future = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Future;
+
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        request.extensions_mut().insert(self.ambiguous.clone());
+        self.router.call(request)
+    }
+}
+
+fn connection(
+    stream: TcpStream,
+    router: Router,
+    options: &Options,
+) -> http1::Connection<TokioIo<Watched<TcpStream>>, Routed> {
     // A reply is one small packet that someone waits for.
     let _ = stream.set_nodelay(true);
+    let stream = Watched::new(stream, options.write_timeout);
+    let routed = Routed { router: TowerToHyperService::new(router), ambiguous: stream.ambiguous() };
     http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
+        .header_read_timeout(options.head_timeout)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+        .serve_connection(TokioIo::new(stream), routed)
 }
