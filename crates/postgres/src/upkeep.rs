@@ -63,6 +63,10 @@ impl Upkeep for PostgresStore {
         epoch(&first(self.database.write("select epoch, base from tenure.new_epoch()", &[]).await?)?)
     }
 
+    async fn ready(&self) -> Result<()> {
+        self.database.write("select tenure.ready()", &[]).await.map(drop)
+    }
+
     fn place(&self) -> Place {
         Place::Schema(self.database.schema().to_owned())
     }

@@ -7,7 +7,7 @@
 use crate::refused::Refused;
 use crate::stream::Ambiguous;
 use axum::extract::Request;
-use axum::http::header::{CONNECTION, HOST, HeaderName, HeaderValue, ORIGIN};
+use axum::http::header::{HOST, HeaderName, HeaderValue, ORIGIN};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -49,12 +49,8 @@ const HEADERS: [(HeaderName, &str); 5] = [
 pub(crate) async fn guard(request: Request, next: Next) -> Response {
     let ambiguous = request.extensions().get::<Ambiguous>().is_some_and(Ambiguous::seen);
     let mut response = match check(request.method(), request.uri(), request.headers()) {
-        _ if ambiguous => {
-            let mut response = doubled("Content-Length or Transfer-Encoding").into_response();
-            // Where the next request begins is anybody's guess.
-            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-            response
-        }
+        // Where the next request begins is anybody's guess.
+        _ if ambiguous => doubled("Content-Length or Transfer-Encoding").closing().into_response(),
         Ok(()) => next.run(request).await,
         Err(refused) => refused.into_response(),
     };
@@ -94,7 +90,8 @@ fn check(method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Refused>
 }
 
 fn doubled(name: &str) -> Refused {
-    let message = format!("`{name}` is sent more than once, and readers could differ over which of them counts: send one");
+    let message =
+        format!("`{name}` is sent more than once, and readers could differ over which of them counts: send one");
     Refused::new(StatusCode::BAD_REQUEST, "header_repeated", message).fact("field", name)
 }
 

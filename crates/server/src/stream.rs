@@ -238,6 +238,8 @@ mod tests {
             assert!(ambiguous(&[plain, chunked, empty, &bad].concat()), "{bad:?}");
         }
         // In a body they are words like others.
-        assert!(!ambiguous("POST / HTTP/1.1\r\nContent-Length: 42\r\n\r\n\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\n"));
+        assert!(!ambiguous(
+            "POST / HTTP/1.1\r\nContent-Length: 42\r\n\r\n\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\n"
+        ));
     }
 }

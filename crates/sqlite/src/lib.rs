@@ -125,14 +125,14 @@ impl SqliteStore {
             inbox: writes,
             clock: store.clock.clone(),
             signals: store.signals.clone(),
-            identity: opened.identity,
+            identity: opened.identity.clone(),
             lock_waits: Arc::clone(&store.lock_waits),
             data_version: opened.data_version,
         };
         store.threads.push(spawn("tenure-sqlite-write", move || writer.run())?);
         for conn in opened.readers {
-            let (inbox, clock) = (Arc::clone(&reads), store.clock.clone());
-            store.threads.push(spawn("tenure-sqlite-read", move || reader::run(&conn, inbox, &clock))?);
+            let (inbox, clock, identity) = (Arc::clone(&reads), store.clock.clone(), opened.identity.clone());
+            store.threads.push(spawn("tenure-sqlite-read", move || reader::run(&conn, identity, inbox, &clock))?);
         }
         Ok(store)
     }
@@ -155,7 +155,7 @@ impl SqliteStore {
     /// Writes the sightings of a claim that was made at `now`, where they are due. In a transaction of its own, so that
     /// whatever keeps it from being written leaves the claim alone.
     async fn see(&self, sight: Sight, now: Time) {
-        if !worker::due(self.sightings.oldest(&sight), now) {
+        if sight.queues.is_empty() || !worker::due(self.sightings.oldest(&sight), now) {
             return;
         }
         let asked = sight.clone();
@@ -197,8 +197,10 @@ impl QueueStore for SqliteStore {
 
     async fn claim(&self, claim: Claim) -> Result<Claims> {
         let (sight, max) = (Sight::of(&claim), claim.max);
-        let work = move |step: &Step<'_>| Ok((queue::claim::claim(step, &claim)?, step.now));
-        let (claims, now) = self.write(max as usize, work).await?;
+        let work = move |step: &Step<'_>| {
+            Ok((queue::claim::claim(step, &claim)?, queue::worker::known(step, &sight)?, step.now))
+        };
+        let (claims, sight, now) = self.write(max as usize, work).await?;
         self.see(sight, now).await;
         Ok(claims)
     }
@@ -315,6 +317,18 @@ impl Upkeep for SqliteStore {
                 _ => "full: what was answered survives a power failure",
             };
             Ok(format!("SQLite {version} in {file}, journal {}, sync {sync}", pragma("journal_mode")?))
+        })
+        .await
+    }
+
+    async fn ready(&self) -> Result<()> {
+        self.write(1, |step| {
+            savepoint::execute(step.conn, "SAVEPOINT ready")?;
+            savepoint::execute(step.conn, sql::PROBE)?;
+            // To the disk, as far as a transaction goes that is not committed: else only memory would have been asked.
+            step.conn.cache_flush()?;
+            savepoint::execute(step.conn, "ROLLBACK TO ready")?;
+            savepoint::execute(step.conn, "RELEASE ready")
         })
         .await
     }

@@ -237,11 +237,14 @@ async fn c6_a_server_that_takes_no_writes_is_unavailable_and_nothing_was_changed
                 where datname = current_database() and pid <> pg_backend_pid()";
     hand.query(cut, &[]).await.unwrap();
     while store.now().await.is_ok() {}
+    let refused = store.ready().await.unwrap_err();
+    assert!(matches!(refused, StoreError::Unavailable { .. }), "{refused}");
     let refused = store.enqueue(vec![NewJob::new("q", "k", "1")]).await.unwrap_err();
     assert!(matches!(refused, StoreError::Unavailable { .. }), "{refused}");
     hand.batch_execute("set default_transaction_read_only = off").await.unwrap();
     hand.batch_execute(&set("off")).await.unwrap();
     hand.query(cut, &[]).await.unwrap();
     while store.now().await.is_err() {}
+    store.ready().await.unwrap();
     token(&store).await;
 }

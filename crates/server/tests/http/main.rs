@@ -3,6 +3,7 @@
 mod api;
 mod bad_input;
 mod bad_pipelines;
+mod crowd;
 mod domains;
 mod edges;
 mod operate;

@@ -12,6 +12,7 @@ use rusqlite::OptionalExtension;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
 use tenure_core::Time;
+use tenure_core::bounds::{CLAIM_BYTES_MAX, CLAIM_FITS};
 use tenure_core::queue::{Claim, Idle, JobId};
 
 /// A job's place in the order of claims.
@@ -196,9 +197,11 @@ impl<'a> Pick<'a> {
         Ok(self.tenants.len() - 1)
     }
 
-    /// The jobs to take, in order, each with its queue.
+    /// The jobs to take, in order, each with its queue: as many as are wanted, and fit into one claim.
     pub(super) fn take(&mut self) -> Done<Vec<(JobId, usize)>> {
         let mut taken = Vec::new();
+        let mut bytes = 0;
+        let mut weigh = self.step.conn.prepare_cached(sql::CLAIM_BYTES)?;
         while taken.len() < self.wanted
             && let Some(Reverse(((_, _, id), queue, pool, ready))) = self.due.pop()
         {
@@ -208,11 +211,17 @@ impl<'a> Pick<'a> {
             if self.queues[queue].room == 0 {
                 continue;
             }
+            if pool.is_some_and(|pool| self.tenants[self.pools[pool].tenant].room == 0) {
+                continue;
+            }
+            if self.wanted > CLAIM_FITS {
+                bytes += weigh.query_row([id.0], |row| row.get::<_, usize>(0)).optional()?.unwrap_or(0);
+                if bytes > CLAIM_BYTES_MAX && !taken.is_empty() {
+                    break;
+                }
+            }
             if let Some(pool) = pool {
                 let tenant = &mut self.tenants[self.pools[pool].tenant];
-                if tenant.room == 0 {
-                    continue;
-                }
                 tenant.room -= 1;
                 tenant.taken += 1;
                 if tenant.room > 0
