@@ -345,7 +345,7 @@ fn connect(place: &Place, options: &SqliteOptions) -> Done<Opened> {
     migrate::migrate(&mut writer, options.clock.now())?;
     if writer.query_row(sql::ANY_STUCK, [], |row| row.get(0))? {
         let tx = connection::immediate(&mut writer)?;
-        for statement in [sql::UNSTICK, sql::UNSTICK_UNITS, sql::UNSTICK_RUNS] {
+        for statement in [sql::UNSTICK, sql::UNSTICK_JOBS, sql::UNSTICK_UNITS, sql::UNSTICK_RUNS] {
             tx.execute(statement, [])?;
         }
         tx.commit()?;

@@ -446,3 +446,63 @@ async fn c17_a_store_behind_a_link_is_one_store() {
     let error = linked.enqueue(vec![NewJob::new("q", "kind", "{}")]).await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { outcome: Outcome::NotDone, .. }), "{error}");
 }
+
+/// Text that is no text, as only a hand or a failing disk writes it.
+const NO_TEXT: &str = "CAST(x'22ff22' AS TEXT)";
+
+/// A damaged job that waits is passed over: by claims, which set it aside, and by lists; and `doctor` names it (L7).
+#[tokio::test]
+async fn l7_a_waiting_job_that_cannot_be_read_stops_neither_claims_nor_lists() {
+    let damages = [
+        format!("payload = {NO_TEXT}"),
+        format!("kind = {NO_TEXT}"),
+        format!("limit_key = {NO_TEXT}"),
+        "priority = 99999999999".to_owned(),
+        "attempts_max = 99999999999".to_owned(),
+        "timeout_ms = -5".to_owned(),
+    ];
+    for damage in damages {
+        let file = File::new();
+        let store = file.open().await;
+        let ids = enqueue(&store, 3).await;
+        file.raw().execute(&format!("UPDATE job SET {damage} WHERE id = ?1"), [ids[0].0]).unwrap();
+        let rows = store.examine().await.unwrap().into_iter().find(|finding| finding.topic == "rows").unwrap();
+        assert!(rows.found.contains(&format!("job {}", ids[0])), "{damage}: {rows:?}");
+        let listed = store.jobs(Filter::default(), None, 10).await.unwrap().items;
+        assert_eq!(listed.iter().map(|job| job.id).collect::<Vec<_>>(), [ids[2], ids[1]], "{damage}");
+        for expected in [vec![ids[1]], vec![ids[2]], vec![]] {
+            let jobs = store.claim(Claim::new("q", "w")).await.unwrap().jobs;
+            assert_eq!(jobs.iter().map(|job| job.id).collect::<Vec<_>>(), expected, "{damage}");
+        }
+        // Mended, it is taken again once the store is opened anew.
+        let mend = "UPDATE job SET payload = '{}', kind = 'kind', limit_key = NULL, priority = 0, attempts_max = 5, \
+                    timeout_ms = NULL WHERE id = ?1";
+        file.raw().execute(mend, [ids[0].0]).unwrap();
+        drop(store);
+        let store = file.open().await;
+        let jobs = store.claim(Claim::new("q", "w")).await.unwrap().jobs;
+        assert_eq!(jobs.iter().map(|job| job.id).collect::<Vec<_>>(), [ids[0]], "{damage}");
+        let rows = store.examine().await.unwrap().into_iter().find(|finding| finding.topic == "rows").unwrap();
+        assert!(rows.found.contains("readable"), "{damage}: {rows:?}");
+    }
+}
+
+/// The same of a stage.
+#[tokio::test]
+async fn l7_a_waiting_stage_that_cannot_be_read_stops_no_claim() {
+    let file = File::new();
+    let store = file.open().await;
+    store.apply_pipeline(Definition::new("p").stage(Stage::new("a"))).await.unwrap().unwrap();
+    for _ in 0..3 {
+        store.start_run(NewRun::new("p", "1")).await.unwrap().unwrap();
+    }
+    store.advance_runs(10).await.unwrap();
+    let first = "(SELECT min(id) FROM unit)";
+    file.raw().execute(&format!("UPDATE unit SET attempts_max = 99999999999 WHERE id = {first}"), []).unwrap();
+    let rows = store.examine().await.unwrap().into_iter().find(|finding| finding.topic == "rows").unwrap();
+    assert!(rows.found.contains("unit "), "{rows:?}");
+    for expected in [1, 1, 0] {
+        let units = store.claim_units(pipeline::Claim::new("p", "a", "w")).await.unwrap().unwrap().units;
+        assert_eq!(units.len(), expected);
+    }
+}

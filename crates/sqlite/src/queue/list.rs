@@ -4,6 +4,7 @@ use super::shelf::Shelf;
 use super::{row, show};
 use crate::fault::Done;
 use crate::inbox::Step;
+use crate::savepoint::readable;
 use crate::sql;
 use rusqlite::{Params, params};
 use tenure_core::bounds::{COUNT_MAX, PAGE_BYTES_MAX};
@@ -20,7 +21,15 @@ pub(crate) fn jobs(step: &Step<'_>, filter: &Filter, before: Option<JobId>, limi
     let mut items: Vec<Job> = Vec::with_capacity(ids.len());
     let mut bytes = 0;
     for id in ids {
-        let Some(job) = show::job(step, JobId(id))? else { continue };
+        // One that cannot be read never hides the others; `doctor` names it.
+        let job = match readable(show::job(step, JobId(id)))? {
+            Ok(Some(job)) => job,
+            Ok(None) => continue,
+            Err(fault) => {
+                tracing::error!(id, fault, "a job could not be read and is not listed");
+                continue;
+            }
+        };
         bytes += job.page_bytes();
         if items.len() == limit as usize || (bytes > PAGE_BYTES_MAX && !items.is_empty()) {
             return Ok(Page { items, more: true });

@@ -5,8 +5,9 @@
 
 use super::shelf::{Shelf, Window, free};
 use super::{names, row};
-use crate::fault::Done;
+use crate::fault::{Done, Fault};
 use crate::inbox::Step;
+use crate::savepoint::readable;
 use crate::sql;
 use rusqlite::OptionalExtension;
 use std::cmp::Reverse;
@@ -37,6 +38,8 @@ pub(super) struct Pick<'a> {
     /// The first ready job of each queue, and what follows those of a tenant and kind that were taken.
     due: BinaryHeap<Reverse<Due>>,
     met: BTreeSet<Idle>,
+    /// Ready jobs whose place or tenant cannot be read, and why.
+    pub(super) unreadable: Vec<(JobId, String)>,
     /// The engine as a whole has no slot free, and the queues were not looked at.
     pub(super) engine_full: bool,
     /// When the first of the rates that were met is whole again.
@@ -93,6 +96,7 @@ impl<'a> Pick<'a> {
             pools: Vec::new(),
             due: BinaryHeap::new(),
             met: BTreeSet::new(),
+            unreadable: Vec::new(),
             engine_full: false,
             opens_at: None,
         };
@@ -149,8 +153,17 @@ impl<'a> Pick<'a> {
         while sure < enough
             && let Some(row) = rows.next()?
         {
-            let rank = (Reverse(row.get(0)?), row::time(row, 1)?, JobId(row.get(2)?));
-            let Some(key) = row.get::<_, Option<String>>(3)? else {
+            let place = || -> rusqlite::Result<(Rank, Option<String>)> {
+                Ok(((Reverse(row.get(0)?), row::time(row, 1)?, JobId(row.get(2)?)), row.get(3)?))
+            };
+            let (rank, key) = match readable(place().map_err(Fault::from))? {
+                Ok(place) => place,
+                Err(fault) => {
+                    self.unreadable.push((JobId(row.get(2)?), fault));
+                    continue;
+                }
+            };
+            let Some(key) = key else {
                 self.queues[queue].ready.push_back((rank, None));
                 sure += 1;
                 continue;
