@@ -5,6 +5,7 @@ mod support;
 use rusqlite::Connection;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 use support::{File, START, claim, complete, enqueue, url};
 use tenure_core::domain::Acquire;
 use tenure_core::pipeline::{self, Definition, NewRun, Stage};
@@ -505,4 +506,24 @@ async fn l7_a_waiting_stage_that_cannot_be_read_stops_no_claim() {
         let units = store.claim_units(pipeline::Claim::new("p", "a", "w")).await.unwrap().unwrap().units;
         assert_eq!(units.len(), expected);
     }
+}
+
+/// Whoever waits for a lock that another holds is told that nothing was changed, before an HTTP caller's 30 s are over;
+/// also who came while another waited. What was told is true.
+#[tokio::test]
+async fn c12_a_lock_that_is_held_for_long_is_told_before_the_caller_gives_up() {
+    let file = File::new();
+    let store = file.open().await;
+    let other = file.raw();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let write = || tokio::time::timeout(Duration::from_secs(30), store.enqueue(vec![NewJob::new("q", "kind", "{}")]));
+    let (one, two) = tokio::join!(write(), write());
+    for told in [one, two] {
+        let error = told.expect("an answer in time").unwrap_err();
+        assert!(matches!(error, StoreError::Unavailable { outcome: Outcome::NotDone, .. }), "{error}");
+    }
+    other.execute_batch("ROLLBACK").unwrap();
+    let ids = enqueue(&store, 1).await;
+    assert_eq!(store.queue("q").await.unwrap().unwrap().counts.queued, 1);
+    assert_eq!(ids.len(), 1);
 }
