@@ -37,6 +37,14 @@ pub const BODY_BYTES_MAX: usize = 1 << 20;
 pub const BULK_BYTES_MAX: usize = 16 << 20;
 /// Bytes of a key, and of the name of whoever acts.
 pub const KEY_BYTES_MAX: usize = 256;
+/// Bytes of payload and checkpoint in one claim: it takes what fits, and at least one job. What it answers is held in
+/// memory on its way, by the store's driver, the server and the worker.
+pub const CLAIM_BYTES_MAX: usize = 16 << 20;
+/// So many jobs fit into a claim however large they are.
+pub const CLAIM_FITS: usize = CLAIM_BYTES_MAX / (2 * BODY_BYTES_MAX);
+/// Bytes of payload, result, progress and checkpoint in one page of jobs: it ends where the next does not fit, and has at
+/// least one.
+pub const PAGE_BYTES_MAX: usize = 16 << 20;
 /// Jobs in one bulk call; also endings and heartbeats.
 pub const BULK_MAX: u64 = 10_000;
 /// Items in one page of a list, and the default.

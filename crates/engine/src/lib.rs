@@ -154,6 +154,11 @@ impl Tenure {
         Ok(self.store.now().await?)
     }
 
+    /// Whether a write would be accepted now, found out by one that is taken back.
+    pub async fn ready(&self) -> Result<()> {
+        Ok(self.store.ready().await?)
+    }
+
     /// How often the counter of tokens was moved ahead, and to where the last time (L2).
     pub async fn epoch(&self) -> Result<Epoch> {
         Ok(self.store.epoch().await?)

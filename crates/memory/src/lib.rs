@@ -232,6 +232,10 @@ impl Upkeep for MemoryStore {
         Ok("memory: lives and dies with this process".to_owned())
     }
 
+    async fn ready(&self) -> Result<()> {
+        Ok(())
+    }
+
     async fn flush(&self) -> Result<()> {
         Ok(())
     }

@@ -41,6 +41,7 @@ const FUNCTIONS: &[&str] = &[
     include_str!("../functions/queue/next_change.sql"),
     include_str!("../functions/queue/enqueue.sql"),
     include_str!("../functions/queue/see.sql"),
+    include_str!("../functions/queue/ready.sql"),
     include_str!("../functions/queue/claim.sql"),
     include_str!("../functions/queue/start.sql"),
     include_str!("../functions/queue/heartbeat.sql"),

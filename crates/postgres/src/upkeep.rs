@@ -84,6 +84,10 @@ impl Upkeep for PostgresStore {
         self.database.read(sql, &params).await?.iter().map(changed).collect()
     }
 
+    async fn ready(&self) -> Result<()> {
+        self.database.write("select tenure.ready()", &[]).await.map(drop)
+    }
+
     fn place(&self) -> Place {
         Place::Schema(self.database.schema().to_owned())
     }

@@ -9,19 +9,29 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure::{Actor, Claim, Claims, Ending, Tenure, pipeline};
 use tenure_wire::{Kind, Problem, reply, request};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Mutex, Semaphore, oneshot, watch};
 use tokio::time::Instant;
 
 /// How long a waiting claim goes without asking whether anyone still waits for it: the library looks again as often.
 const WAIT_SLICE: Duration = Duration::from_secs(1);
+
+/// How long what was found out about the store's readiness is told again: a write is tried no more often.
+const READY_FOR: Duration = Duration::from_secs(1);
 
 /// What can be set about the API.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// How long a request may take, beyond the `wait_ms` of a claim.
     pub request_timeout: Duration,
+    /// How long the head of a request may take to arrive, and a kept connection may lie idle.
+    pub head_timeout: Duration,
+    /// How long a caller may take none of its answer before the connection is cut.
+    pub write_timeout: Duration,
     /// Connections served at once; more wait to be accepted.
     pub connections_max: usize,
+    /// Claims that may wait for work at once (`wait_ms`): fewer than connections, so that heartbeats, endings and
+    /// `/healthz` always find one. A claim beyond looks once; if there is nothing, it is refused as `unavailable`.
+    pub waiting_max: usize,
     /// How long a bulk action begins new steps; what is left then is told by a cursor.
     pub bulk_time: Duration,
     /// How long requests under way may take once the server is asked to stop.
@@ -32,8 +42,13 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             request_timeout: Duration::from_secs(30),
+            head_timeout: Duration::from_secs(10),
+            // As long as a request: an answer of 16 MiB crosses any line that is worth it by then.
+            write_timeout: Duration::from_secs(30),
             // Below the 1,024 open files that a process may commonly have.
             connections_max: 900,
+            // A third of the connections is left for what does not wait.
+            waiting_max: 600,
             // With the last step still well within the time of a request.
             bulk_time: Duration::from_secs(15),
             grace: Duration::from_secs(10),
@@ -47,6 +62,10 @@ pub(crate) struct App {
     pub(crate) tenure: Tenure,
     pub(crate) options: Options,
     stopping: watch::Receiver<bool>,
+    /// A permit for each claim that may wait.
+    waiting: Arc<Semaphore>,
+    /// When the store was last asked whether it accepts writes, and what it said.
+    ready: Arc<Mutex<Option<(Instant, Result<(), Problem>)>>>,
     pub(crate) openapi: Arc<str>,
 }
 
@@ -68,7 +87,28 @@ impl FromRequestParts<App> for By {
 
 impl App {
     pub(crate) fn new(tenure: Tenure, options: Options, stopping: watch::Receiver<bool>, openapi: String) -> App {
-        App { tenure, options, stopping, openapi: openapi.into() }
+        // However few the connections are, a third of them is for what does not wait.
+        let others = options.connections_max.div_ceil(3);
+        let waiting = options.waiting_max.min(options.connections_max - others);
+        let (waiting, ready) = (Arc::new(Semaphore::new(waiting)), Arc::default());
+        App { tenure, options, stopping, waiting, ready, openapi: openapi.into() }
+    }
+
+    /// Whether the store accepts writes: asked once for all who ask within a second.
+    pub(crate) async fn ready(&self) -> Result<(), Refused> {
+        let mut known = self.ready.lock().await;
+        if let Some((at, said)) = &*known
+            && at.elapsed() < READY_FOR
+        {
+            return Ok(said.clone()?);
+        }
+        let asked = tokio::time::timeout(self.options.request_timeout, self.tenure.ready()).await;
+        let said = asked.map_or_else(
+            |_| Err(Problem::new(Kind::Unavailable, "unavailable", "the store does not answer in time")),
+            |said| said.map_err(Problem::from),
+        );
+        *known = Some((Instant::now(), said.clone()));
+        Ok(said?)
     }
 
     /// Asks the library, within the time a request may take.
@@ -114,25 +154,45 @@ impl App {
 
     /// Claims for a caller who may hang up while waiting: what was claimed for nobody is given back at once.
     pub(crate) async fn claim(&self, claim: Claim, wait: Duration) -> Result<Claims, Refused> {
-        let (answer, answered) = oneshot::channel();
-        // Apart from the request, so that a caller who hangs up does not cut a claim in half.
-        tokio::spawn(claim_for(self.tenure.clone(), self.stopping.clone(), claim, wait, answer));
-        let broken = || tenure::StoreError::broken("the claim ended without an answer").into();
-        self.ask_within(wait, async { answered.await.unwrap_or_else(|_| Err(broken())) }).await
+        let ask = |wait, answer| claim_for(self.tenure.clone(), self.stopping.clone(), claim, wait, answer);
+        self.wait(wait, ask, |claims: &Claims| claims.jobs.is_empty()).await
     }
-}
 
-impl App {
     /// Claims units for a caller who may hang up while waiting: what was claimed for nobody is given back at once.
     pub(crate) async fn claim_units(
         &self,
         claim: pipeline::Claim,
         wait: Duration,
     ) -> Result<pipeline::Claims, Refused> {
+        let ask = |wait, answer| claim_units_for(self.tenure.clone(), self.stopping.clone(), claim, wait, answer);
+        self.wait(wait, ask, |claims: &pipeline::Claims| claims.units.is_empty()).await
+    }
+
+    /// Asks apart from the request, so that a caller who hangs up does not cut a claim in half. Where too many wait
+    /// already it is not waited; who finds nothing then is told so, for with an empty answer he would ask again at once.
+    async fn wait<T, F>(
+        &self,
+        wait: Duration,
+        ask: impl FnOnce(Duration, oneshot::Sender<tenure::Result<T>>) -> F,
+        empty: impl Fn(&T) -> bool,
+    ) -> Result<T, Refused>
+    where
+        T: Send + 'static,
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let room = if wait.is_zero() { None } else { self.waiting.try_acquire().ok() };
+        let crowded = !wait.is_zero() && room.is_none();
+        let wait = if crowded { Duration::ZERO } else { wait };
         let (answer, answered) = oneshot::channel();
-        tokio::spawn(claim_units_for(self.tenure.clone(), self.stopping.clone(), claim, wait, answer));
+        tokio::spawn(ask(wait, answer));
         let broken = || tenure::StoreError::broken("the claim ended without an answer").into();
-        self.ask_within(wait, async { answered.await.unwrap_or_else(|_| Err(broken())) }).await
+        let claims = self.ask_within(wait, async { answered.await.unwrap_or_else(|_| Err(broken())) }).await?;
+        if crowded && empty(&claims) {
+            let message = "too many claims wait for work already, and there is none now: ask again in a moment, or with \
+                           `wait_ms` 0";
+            return Err(Refused::from(Problem::new(Kind::Unavailable, "unavailable", message)).closing());
+        }
+        Ok(claims)
     }
 }
 

@@ -5,17 +5,35 @@
 //! name at 127.0.0.1 still sends its own name), and a browser's cross-site write is refused.
 
 use crate::refused::Refused;
+use crate::stream::Ambiguous;
 use axum::extract::Request;
 use axum::http::header::{HOST, HeaderName, HeaderValue, ORIGIN};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use std::net::IpAddr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Bytes of a request's address.
 const URI_BYTES_MAX: usize = 8 << 10;
 /// Bytes of a request's headers, names and values.
 const HEADER_BYTES_MAX: usize = 16 << 10;
+
+/// Headers that decide who is let in or how a body is read. Sent twice, one reader may go by the first and another by the
+/// second. (Those that frame the body are watched where they arrive: `stream.rs`.)
+const ONCE: [&str; 12] = [
+    "host",
+    "origin",
+    "sec-fetch-site",
+    "content-type",
+    "content-encoding",
+    "content-length",
+    "transfer-encoding",
+    "expect",
+    "authorization",
+    "proxy-authorization",
+    "x-api-key",
+    "x-forwarded-host",
+];
 
 /// What every response carries.
 const HEADERS: [(HeaderName, &str); 5] = [
@@ -29,7 +47,10 @@ const HEADERS: [(HeaderName, &str); 5] = [
 
 /// Refuses what no route should see, and dresses the response.
 pub(crate) async fn guard(request: Request, next: Next) -> Response {
+    let ambiguous = request.extensions().get::<Ambiguous>().is_some_and(Ambiguous::seen);
     let mut response = match check(request.method(), request.uri(), request.headers()) {
+        // Where the next request begins is anybody's guess.
+        _ if ambiguous => doubled("Content-Length or Transfer-Encoding").closing().into_response(),
         Ok(()) => next.run(request).await,
         Err(refused) => refused.into_response(),
     };
@@ -51,11 +72,10 @@ fn check(method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Refused>
         let refused = Refused::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", message);
         return Err(refused.fact("limit", HEADER_BYTES_MAX));
     }
-    let mut hosts = headers.get_all(HOST).iter().map(HeaderValue::as_bytes);
-    let host = match (hosts.next(), hosts.next()) {
-        (Some(host), None) => host,
-        _ => uri.authority().map_or(&b""[..], |authority| authority.as_str().as_bytes()),
-    };
+    if let Some(name) = ONCE.iter().find(|name| headers.get_all(**name).iter().nth(1).is_some()) {
+        return Err(doubled(name));
+    }
+    let host = headers.get(HOST).map_or(&b""[..], HeaderValue::as_bytes);
     let named = uri.authority().is_none_or(|authority| loopback(authority.as_str().as_bytes()));
     if !named || !loopback(host) {
         let message = "this server answers only to loopback names: use localhost, 127.0.0.1 or [::1] as the host";
@@ -69,22 +89,29 @@ fn check(method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Refused>
     Ok(())
 }
 
-/// Whether `host`, with or without a port, is a name of the loopback interface.
+fn doubled(name: &str) -> Refused {
+    let message =
+        format!("`{name}` is sent more than once, and readers could differ over which of them counts: send one");
+    Refused::new(StatusCode::BAD_REQUEST, "header_repeated", message).fact("field", name)
+}
+
+/// Whether `host`, with or without a port, is a name of the loopback interface and nothing else: `localhost`, a dotted
+/// IPv4 address, or an IPv6 address in brackets; then perhaps a colon and a number.
 fn loopback(host: &[u8]) -> bool {
     let Ok(host) = std::str::from_utf8(host) else { return false };
-    let (name, port) = match host.strip_prefix('[') {
+    let (known, rest) = match host.strip_prefix('[') {
         Some(v6) => match v6.split_once(']') {
-            Some((name, rest)) => (name, rest.strip_prefix(':')),
+            Some((name, rest)) => (name.parse::<Ipv6Addr>().is_ok_and(|ip| ip.is_loopback()), rest),
             None => return false,
         },
-        None => match host.split_once(':') {
-            Some((name, port)) => (name, Some(port)),
-            None => (host, None),
-        },
+        None => {
+            let (name, rest) = host.split_at(host.find(':').unwrap_or(host.len()));
+            let v4 = name.parse::<Ipv4Addr>().is_ok_and(|ip| ip.is_loopback());
+            (v4 || name.eq_ignore_ascii_case("localhost"), rest)
+        }
     };
-    let numbered = port.is_none_or(|port| port.parse::<u16>().is_ok());
-    let known = name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
-    numbered && known
+    let digits = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok();
+    known && (rest.is_empty() || rest.strip_prefix(':').is_some_and(digits))
 }
 
 /// Whether a browser says that another site's page sent this. Programs send neither header.
@@ -117,6 +144,24 @@ mod tests {
             "localhost:x",
             "127.0.0.1:7117:1",
             "user@localhost",
+            "[::1]evil.com",
+            "[::1]evil.com:80",
+            "[::1]:80evil",
+            "[::1]]",
+            "[::1]:",
+            "[localhost]",
+            "[127.0.0.1]",
+            "::1",
+            "localhost:+80",
+            "localhost: 80",
+            "localhost:",
+            "localhost:65536",
+            "localhost,evil.com",
+            "localhost/",
+            "localhost.",
+            "127.1",
+            "0x7f.0.0.1",
+            "127.0.0.1 ",
         ] {
             assert!(!loopback(bad.as_bytes()), "{bad}");
         }

@@ -17,6 +17,7 @@ mod refused;
 mod routes;
 mod sent;
 mod serve;
+mod stream;
 
 pub use app::Options;
 pub use serve::{ServeError, Server, serve};

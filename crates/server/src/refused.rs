@@ -15,12 +15,20 @@ const REQUEST_ID: &str = "x-request-id";
 pub(crate) struct Refused {
     status: StatusCode,
     problem: Problem,
+    /// Whether the connection ends with the answer.
+    closing: bool,
 }
 
 impl Refused {
     /// A refusal that only HTTP knows.
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Refused {
-        Refused { status, problem: Problem::new(Kind::Invalid, code, message) }
+        Refused { status, problem: Problem::new(Kind::Invalid, code, message), closing: false }
+    }
+
+    /// The connection is not kept: it is needed by others, or what follows on it cannot be told apart.
+    pub(crate) fn closing(mut self) -> Refused {
+        self.closing = true;
+        self
     }
 
     /// With one more fact.
@@ -42,32 +50,34 @@ impl From<Problem> for Refused {
             Kind::Full => StatusCode::INSUFFICIENT_STORAGE,
             Kind::Broken => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        Refused { status, problem }
+        Refused { status, problem, closing: false }
     }
 }
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        let Refused { status, mut problem } = self;
-        if !status.is_server_error() {
-            return (status, Json(problem.to_json())).into_response();
+        let Refused { status, mut problem, closing } = self;
+        let id = status.is_server_error().then(request_id);
+        if let Some(id) = &id {
+            let detail = problem.detail.as_deref().unwrap_or(&problem.message);
+            // Of an outage the engine tells, once: requests meet it by the thousand.
+            if matches!(problem.kind, Kind::Unavailable | Kind::UnknownOutcome) {
+                tracing::debug!(request_id = id, code = problem.code, detail, "a request met a store that is away");
+            } else {
+                tracing::error!(request_id = id, code = problem.code, detail, "a request failed on our side");
+            }
+            problem = problem.fact("request_id", id.clone());
         }
-        let id = request_id();
-        let detail = problem.detail.as_deref().unwrap_or(&problem.message);
-        // Of an outage the engine tells, once: requests meet it by the thousand.
-        if matches!(problem.kind, Kind::Unavailable | Kind::UnknownOutcome) {
-            tracing::debug!(request_id = id, code = problem.code, detail, "a request met a store that is away");
-        } else {
-            tracing::error!(request_id = id, code = problem.code, detail, "a request failed on our side");
-        }
-        problem = problem.fact("request_id", id.clone());
         let mut response = (status, Json(problem.to_json())).into_response();
         let headers = response.headers_mut();
-        if let Ok(id) = HeaderValue::from_str(&id) {
+        if let Some(Ok(id)) = id.as_deref().map(HeaderValue::from_str) {
             headers.insert(REQUEST_ID, id);
         }
         if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if closing {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response
     }

@@ -2,10 +2,13 @@
 
 use crate::app::Options;
 use crate::router_until;
+use crate::stream::{Ambiguous, Watched};
 use axum::Router;
 use axum::extract::ConnectInfo;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::{Service, service_fn};
+use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
@@ -15,11 +18,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::Tenure;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
-/// How long the head of a request may take to arrive, and a kept connection may lie idle.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of a request's head that are buffered at all; the exact limits are the guard's.
 const HEAD_BYTES_MAX: usize = 128 << 10;
 /// The wait after the system refused a connection (no files left), so that the loop does not spin.
@@ -77,7 +78,7 @@ impl Server {
             loop {
                 tokio::select! {
                     () = &mut shutdown => break,
-                    () = accept(&listener, &connections, &graceful, &router) => {}
+                    () = accept(&listener, &connections, &graceful, &router, &options) => {}
                 }
             }
             drop(listener);
@@ -107,25 +108,18 @@ pub async fn serve(
 }
 
 /// Lets one caller in. Dropped while it waits, it has let in nobody.
-async fn accept(listener: &TcpListener, connections: &Arc<Semaphore>, graceful: &GracefulShutdown, router: &Router) {
+async fn accept(
+    listener: &TcpListener,
+    connections: &Arc<Semaphore>,
+    graceful: &GracefulShutdown,
+    router: &Router,
+    options: &Options,
+) {
     // The semaphore is never closed.
     let Ok(room) = connections.clone().acquire_owned().await else { return };
     match listener.accept().await {
         Ok((stream, peer)) => {
-            // A reply is one small packet that someone waits for.
-            let _ = stream.set_nodelay(true);
-            let api = TowerToHyperService::new(router.clone());
-            // From where they are asked, requests know from their connection alone.
-            let asked = service_fn(move |mut request| {
-                request.extensions_mut().insert(ConnectInfo(peer));
-                api.call(request)
-            });
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_TIMEOUT)
-                .max_buf_size(HEAD_BYTES_MAX)
-                .serve_connection(TokioIo::new(stream), asked);
-            let connection = graceful.watch(connection);
+            let connection = graceful.watch(connection(stream, peer, router.clone(), options));
             tokio::spawn(async move {
                 // A caller who hangs up or talks nonsense is no news.
                 let _ = connection.await;
@@ -137,4 +131,41 @@ async fn accept(listener: &TcpListener, connections: &Arc<Semaphore>, graceful: 
             tokio::time::sleep(ACCEPT_AGAIN).await;
         }
     }
+}
+
+/// The router, which is told with each request what was noticed on its connection, and from where it is asked: requests
+/// know that from their connection alone.
+struct Routed {
+    router: TowerToHyperService<Router>,
+    peer: SocketAddr,
+    ambiguous: Ambiguous,
+}
+
+impl Service<Request<Incoming>> for Routed {
+    type Response = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Response;
+    type Error = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Error;
+    type Future = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Future;
+
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        request.extensions_mut().insert(self.ambiguous.clone());
+        request.extensions_mut().insert(ConnectInfo(self.peer));
+        self.router.call(request)
+    }
+}
+
+fn connection(
+    stream: TcpStream,
+    peer: SocketAddr,
+    router: Router,
+    options: &Options,
+) -> http1::Connection<TokioIo<Watched<TcpStream>>, Routed> {
+    // A reply is one small packet that someone waits for.
+    let _ = stream.set_nodelay(true);
+    let stream = Watched::new(stream, options.write_timeout);
+    let routed = Routed { router: TowerToHyperService::new(router), peer, ambiguous: stream.ambiguous() };
+    http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(options.head_timeout)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .serve_connection(TokioIo::new(stream), routed)
 }

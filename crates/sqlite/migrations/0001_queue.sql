@@ -81,8 +81,9 @@ CREATE TABLE job (
     kind           TEXT NOT NULL,
     priority       INTEGER NOT NULL,
     -- 0 ready, 1 scheduled (run_at was in the future when it was put here), 2 running, 3 parked (due, behind another
-    -- of its tenant and kind or behind the tenant's limit), 4 behind in its lane.
-    place          INTEGER NOT NULL CHECK (place BETWEEN 0 AND 4),
+    -- of its tenant and kind or behind the tenant's limit), 4 behind in its lane, 5 set aside: a claim met it and could
+    -- not read it, so that it is left for a person and no longer stops the others (L7).
+    place          INTEGER NOT NULL CHECK (place BETWEEN 0 AND 5),
     created_at     INTEGER NOT NULL,
     run_at         INTEGER NOT NULL,
     attempt        INTEGER NOT NULL DEFAULT 0 CHECK (attempt >= 0),
@@ -115,6 +116,7 @@ CREATE UNIQUE INDEX job_shown ON job (queue, limit_key, kind) WHERE limit_key IS
 -- The order of a lane; and the one of it that runs or may run. That it is one is what Q9 promises.
 CREATE INDEX job_lane ON job (queue, ordering_key, id) WHERE ordering_key IS NOT NULL;
 CREATE UNIQUE INDEX job_turn ON job (queue, ordering_key) WHERE ordering_key IS NOT NULL AND place <> 4;
+CREATE INDEX job_stuck ON job (id) WHERE place = 5;
 -- Lists of one queue, newest first, and the oldest that waits (an index ends with the id).
 CREATE INDEX job_queue ON job (queue);
 

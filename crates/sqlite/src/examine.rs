@@ -3,9 +3,12 @@
 use crate::SqliteStore;
 use crate::address::Place;
 use crate::connection::wal;
-use crate::fault::Fault;
+use crate::fault::{Done, Fault};
+use crate::inbox::Step;
 use crate::migrate;
+use crate::savepoint::readable;
 use std::path::Path;
+use tenure_core::queue::JobId;
 use tenure_store::{Finding, Level, Result};
 
 /// A log this long means that a reader has kept it from being brought home (C13).
@@ -14,6 +17,10 @@ const WAL_BYTES: u64 = 256 << 20;
 const FREE_BYTES: u64 = 1 << 30;
 /// Above this, looking through every page takes minutes.
 const CHECKED_BYTES_MAX: u64 = 4 << 30;
+/// Rows of each kind that are read one by one.
+const ROWS_READ: i64 = 100_000;
+/// Damaged rows that are named.
+const DAMAGED_NAMED: usize = 5;
 /// File systems that come over a network, by the number the kernel gives them: NFS, SMB, SMB2, CIFS, Ceph, 9p.
 const NETWORK: [i64; 6] = [0x6969, 0x517b, 0xfe53_4d42, 0xff53_4d42, 0x00c3_6400, 0x0102_1997];
 
@@ -46,7 +53,41 @@ pub(crate) async fn examine(store: &SqliteStore) -> Result<Vec<Finding>> {
             })
             .await?
     });
+    if checked <= CHECKED_BYTES_MAX {
+        findings.push(store.read(rows).await?);
+    }
     Ok(findings)
+}
+
+/// Whether the jobs that wait can be read, and the units of pipelines: what damages a row is not always what damages a page.
+fn rows(step: &Step<'_>) -> Done<Finding> {
+    let ids = |sql: &str| -> Done<Vec<i64>> {
+        let mut select = step.conn.prepare(sql)?;
+        let ids = select.query_map([ROWS_READ], |row| row.get(0))?;
+        Ok(ids.collect::<rusqlite::Result<_>>()?)
+    };
+    let mut damaged = Vec::new();
+    let jobs = ids("SELECT id FROM job WHERE place <> 2 ORDER BY id LIMIT ?1")?;
+    for id in &jobs {
+        if let Err(fault) = readable(crate::queue::show::job(step, JobId(*id)))? {
+            damaged.push(format!("job {id} ({fault})"));
+        }
+    }
+    let units = ids("SELECT id FROM unit WHERE status <> 'RUNNING' ORDER BY id LIMIT ?1")?;
+    for id in &units {
+        if let Err(fault) = readable(crate::pipeline::readable_unit(step, *id))? {
+            damaged.push(format!("unit {id} of a pipeline ({fault})"));
+        }
+    }
+    if damaged.is_empty() {
+        return Ok(Finding::fine("rows", format!("{} that wait, all readable", jobs.len() + units.len())));
+    }
+    let more = damaged.len().saturating_sub(DAMAGED_NAMED);
+    damaged.truncate(DAMAGED_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let advice = "claims pass over them: mend or remove them by hand, or restore a backup; they are tried again when the \
+                  store is opened next";
+    Ok(Finding::advise("rows", Level::Wrong, format!("cannot be read: {}{more}", damaged.join(", ")), advice))
 }
 
 fn path_of(store: &SqliteStore) -> &Path {

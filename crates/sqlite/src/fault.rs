@@ -19,6 +19,8 @@ pub(crate) enum Fault {
     Full(String),
     /// The file or its directory may not be used.
     Denied(String),
+    /// The file is no longer where it was; nothing was changed.
+    Gone(String),
     /// The disk failed; nothing was changed.
     Io(String),
     /// The disk failed while a commit was being made durable.
@@ -37,10 +39,11 @@ impl Fault {
         Fault::Broken(message.to_string())
     }
 
-    /// The same fault met by a commit: once the last frame may have reached the disk, a failed sync says nothing.
+    /// The same fault met by a commit: once the last frame may have reached the disk, a failed sync says nothing; nor is
+    /// anybody sure to find what was committed to a file that is gone.
     pub(crate) fn at_commit(self) -> Fault {
         match self {
-            Fault::Io(message) => Fault::Unsure(message),
+            Fault::Io(message) | Fault::Gone(message) => Fault::Unsure(message),
             other => other,
         }
     }
@@ -54,6 +57,7 @@ impl Fault {
             Fault::Full(message) => Fault::Full(with(message)),
             Fault::Denied(message) => Fault::Denied(with(message)),
             Fault::Io(message) => Fault::Io(with(message)),
+            Fault::Gone(message) => Fault::Gone(with(message)),
             Fault::Unsure(message) => Fault::Unsure(with(message)),
             Fault::Broken(message) => Fault::Broken(with(message)),
             other @ (Fault::Newer(..) | Fault::Address(_)) => other,
@@ -91,7 +95,7 @@ impl From<rusqlite::Error> for Fault {
 impl From<Fault> for StoreError {
     fn from(fault: Fault) -> StoreError {
         match fault {
-            Fault::Busy(message) | Fault::Io(message) => StoreError::unavailable(message),
+            Fault::Busy(message) | Fault::Gone(message) | Fault::Io(message) => StoreError::unavailable(message),
             Fault::Unsure(message) => StoreError::unknown(message),
             Fault::Own(message) => StoreError::OwnTransaction { message },
             Fault::Full(message) => StoreError::Full { message },

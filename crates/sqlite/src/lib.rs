@@ -134,14 +134,14 @@ impl SqliteStore {
             inbox: Arc::clone(&writes),
             clock: clock.clone(),
             signals: signals.clone(),
-            identity: opened.identity,
+            identity: opened.identity.clone(),
             lock_waits: Arc::clone(&lock_waits),
             data_version: opened.data_version,
         };
         threads.handles.push(spawn("tenure-sqlite-write", move || writer.run())?);
         for conn in opened.readers {
-            let (inbox, clock) = (Arc::clone(&reads), clock.clone());
-            threads.handles.push(spawn("tenure-sqlite-read", move || reader::run(&conn, inbox, &clock))?);
+            let (inbox, clock, identity) = (Arc::clone(&reads), clock.clone(), opened.identity.clone());
+            threads.handles.push(spawn("tenure-sqlite-read", move || reader::run(&conn, identity, inbox, &clock))?);
         }
         Ok(SqliteStore {
             writes,
@@ -174,7 +174,7 @@ impl SqliteStore {
     /// Writes the sightings of a claim that was made at `now`, where they are due. In a transaction of its own, so that
     /// whatever keeps it from being written leaves the claim alone.
     async fn see(&self, sight: Sight, now: Time) {
-        if !worker::due(self.sightings.oldest(&sight), now) {
+        if sight.queues.is_empty() || !worker::due(self.sightings.oldest(&sight), now) {
             return;
         }
         let asked = sight.clone();
@@ -216,8 +216,10 @@ impl QueueStore for SqliteStore {
 
     async fn claim(&self, claim: Claim) -> Result<Claims> {
         let (sight, max) = (Sight::of(&claim), claim.max);
-        let work = move |step: &Step<'_>| Ok((queue::claim::claim(step, &claim)?, step.now));
-        let (claims, now) = self.write(max as usize, work).await?;
+        let work = move |step: &Step<'_>| {
+            Ok((queue::claim::claim(step, &claim)?, queue::worker::known(step, &sight)?, step.now))
+        };
+        let (claims, sight, now) = self.write(max as usize, work).await?;
         self.see(sight, now).await;
         Ok(claims)
     }
@@ -349,6 +351,18 @@ impl Upkeep for SqliteStore {
         .await
     }
 
+    async fn ready(&self) -> Result<()> {
+        self.write(1, |step| {
+            savepoint::execute(step.conn, "SAVEPOINT ready")?;
+            savepoint::execute(step.conn, sql::PROBE)?;
+            // To the disk, as far as a transaction goes that is not committed: else only memory would have been asked.
+            step.conn.cache_flush()?;
+            savepoint::execute(step.conn, "ROLLBACK TO ready")?;
+            savepoint::execute(step.conn, "RELEASE ready")
+        })
+        .await
+    }
+
     async fn flush(&self) -> Result<()> {
         // Other processes see a commit by looking at the file.
         Ok(())
@@ -361,7 +375,7 @@ fn connect(place: &Place, options: &SqliteOptions) -> Done<Opened> {
     migrate::migrate(&mut writer, options.clock.now())?;
     if writer.query_row(sql::ANY_STUCK, [], |row| row.get(0))? {
         let tx = connection::immediate(&mut writer)?;
-        for statement in [sql::UNSTICK, sql::UNSTICK_UNITS, sql::UNSTICK_RUNS] {
+        for statement in [sql::UNSTICK, sql::UNSTICK_JOBS, sql::UNSTICK_UNITS, sql::UNSTICK_RUNS] {
             tx.execute(statement, [])?;
         }
         tx.commit()?;

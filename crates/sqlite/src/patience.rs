@@ -6,8 +6,9 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{Duration, Instant};
 
-/// No other transaction on the file should last this long; one that does is reported instead of waited for.
-pub(crate) const LOCK_WAIT_MAX: Duration = Duration::from_secs(30);
+/// No other transaction on the file should last this long; one that does is reported instead of waited for. Less than a
+/// caller commonly waits for an answer (30 s over HTTP): who gives up first can only be told that the outcome is unknown.
+pub(crate) const LOCK_WAIT_MAX: Duration = Duration::from_secs(20);
 /// The first step: about the time of one small commit.
 const STEP_MIN: Duration = Duration::from_micros(50);
 /// The longest step: what a waiter may lose when the lock becomes free just after it looked.

@@ -1,7 +1,8 @@
 //! The one thread that writes, and groups what it writes into commits.
 //!
 //! Always true:
-//! - an operation is answered only after the commit that holds it, and after the file was seen to be the same (C17);
+//! - an operation is answered only after the commit that holds it, and after the file was seen to be the same (C17); it
+//!   is not begun in a file that is not;
 //! - what one operation of a group fails at is undone for it alone;
 //! - the time of an operation is read after the write lock was taken (L5), however long that took.
 //!
@@ -76,6 +77,10 @@ impl Writer {
             self.welcome_late(&mut group);
             self.commit(&mut group)
         });
+        // Whoever came meanwhile would only wait as long again, and longer than his caller does.
+        if let Err(Fault::Busy(_)) = outcome {
+            self.welcome_late(&mut group);
+        }
         match outcome {
             // The whole transaction is gone, for the sake of one operation perhaps: a heartbeat must not fail because
             // the new jobs beside it found the disk full (C11). So each is tried by itself.
@@ -147,8 +152,11 @@ impl Writer {
     }
 
     /// Runs a group in the transaction that was begun, and commits it; whom to wake.
-    fn commit(&mut self, group: &mut [Box<dyn Errand>]) -> Done<Rung> {
-        let done = self.run_all(group).and_then(|rung| {
+    fn commit(&mut self, group: &mut Vec<Box<dyn Errand>>) -> Done<Rung> {
+        // The lock may have been long in coming: what nobody waits for any more is not done.
+        group.retain(|errand| !errand.abandoned());
+        let same = self.identity.as_mut().map_or(Ok(()), Identity::check);
+        let done = same.and_then(|()| self.run_all(group)).and_then(|rung| {
             execute(&self.conn, "COMMIT").map_err(Fault::at_commit)?;
             Ok(rung)
         });
@@ -157,7 +165,7 @@ impl Writer {
             let _ = execute(&self.conn, "ROLLBACK");
         }
         let rung = done?;
-        self.identity.as_mut().map_or(Ok(()), Identity::check)?;
+        self.identity.as_mut().map_or(Ok(()), Identity::check).map_err(Fault::at_commit)?;
         Ok(rung)
     }
 

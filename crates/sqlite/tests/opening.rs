@@ -4,14 +4,16 @@ mod support;
 
 use rusqlite::Connection;
 use std::fs;
+use std::path::Path;
+use std::time::Duration;
 use support::{File, START, claim, complete, enqueue, url};
 use tenure_core::domain::Acquire;
 use tenure_core::pipeline::{self, Definition, NewRun, Stage};
-use tenure_core::queue::{Act, Claim, Ending, NewJob, Retry, Status};
+use tenure_core::queue::{Act, Claim, Ending, Filter, NewJob, Retry, Status};
 use tenure_core::sync::{ChunkClaim, NewChunk, Plan, SyncClaim};
 use tenure_core::{Time, Token};
 use tenure_sqlite::{SqliteOptions, SqliteStore, Synchronous};
-use tenure_store::{DomainStore, PipelineStore, QueueStore, StoreError, SyncStore, Upkeep};
+use tenure_store::{DomainStore, Outcome, PipelineStore, QueueStore, StoreError, SyncStore, Upkeep};
 
 async fn refused(url: &str) -> StoreError {
     SqliteStore::open(url).await.map(drop).unwrap_err()
@@ -273,8 +275,88 @@ async fn c17_a_deleted_file_is_noticed_before_anyone_is_answered() {
     let store = file.open().await;
     enqueue(&store, 1).await;
     fs::remove_file(file.path()).unwrap();
-    let error = store.enqueue(vec![NewJob::new("q", "kind", "{}")]).await.unwrap_err();
-    assert!(matches!(&error, StoreError::Broken { message } if message.contains("deleted")), "{error}");
+    assert_gone(&store, "deleted").await;
+}
+
+/// What every call says of a file that is no longer where it was: nothing was read, and nothing was changed.
+async fn assert_gone(store: &SqliteStore, what: &str) {
+    let write = store.enqueue(vec![NewJob::new("q", "kind", "{}")]).await.unwrap_err();
+    let claim = store.claim(Claim::new("q", "w")).await.unwrap_err();
+    let read = store.queue("q").await.unwrap_err();
+    let list = store.jobs(Filter::default(), None, 10).await.unwrap_err();
+    let ready = store.ready().await.unwrap_err();
+    for error in [write, claim, read, list, ready] {
+        assert!(error.to_string().contains(what), "{error}");
+        assert!(matches!(error, StoreError::Unavailable { outcome: Outcome::NotDone, .. }), "{error}");
+    }
+}
+
+/// How many jobs a file holds, looked at without Tenure.
+fn jobs_in(path: &Path) -> i64 {
+    Connection::open(path).unwrap().query_row("SELECT count(*) FROM job", [], |row| row.get(0)).unwrap()
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn c17_a_moved_file_is_noticed_and_nothing_is_written_to_it() {
+    let file = File::new();
+    let store = file.open().await;
+    enqueue(&store, 1).await;
+    let aside = file.path().with_extension("aside");
+    fs::rename(file.path(), &aside).unwrap();
+    assert_gone(&store, "moved").await;
+    // Back in its place, it goes on.
+    fs::rename(&aside, file.path()).unwrap();
+    enqueue(&store, 1).await;
+    store.ready().await.unwrap();
+    assert_eq!(store.queue("q").await.unwrap().unwrap().counts.queued, 2);
+    drop(store);
+    assert_eq!(jobs_in(&file.path()), 2);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn c17_a_removed_directory_is_noticed() {
+    let file = File::new();
+    let store = file.open().await;
+    enqueue(&store, 1).await;
+    fs::remove_dir_all(file.path().parent().unwrap()).unwrap();
+    assert_gone(&store, "deleted").await;
+}
+
+/// A backup restored under a running process: what it would have told, or written, is not what is there now.
+#[cfg(unix)]
+#[tokio::test]
+async fn c17_a_restored_backup_is_noticed_and_left_as_it_is() {
+    let file = File::new();
+    let store = file.open().await;
+    enqueue(&store, 2).await;
+    let backup = file.path().with_extension("backup");
+    file.raw().execute("VACUUM INTO ?1", [backup.to_str().unwrap()]).unwrap();
+    enqueue(&store, 3).await;
+    fs::rename(&backup, file.path()).unwrap();
+    for side in ["-wal", "-shm"] {
+        fs::remove_file(format!("{}{side}", file.path().display())).unwrap();
+    }
+    assert_gone(&store, "replaced").await;
+    drop(store);
+    assert_eq!(jobs_in(&file.path()), 2);
+    let restored = file.open().await;
+    enqueue(&restored, 1).await;
+}
+
+/// Readiness is a write that is taken back.
+#[tokio::test]
+async fn x_asking_for_readiness_changes_nothing() {
+    let file = File::new();
+    let store = file.open().await;
+    enqueue(&store, 1).await;
+    let epoch = store.epoch().await.unwrap();
+    for _ in 0..3 {
+        store.ready().await.unwrap();
+    }
+    assert_eq!(store.epoch().await.unwrap(), epoch);
+    assert_eq!(store.queue("q").await.unwrap().unwrap().counts.queued, 1);
 }
 
 #[cfg(unix)]
@@ -286,8 +368,7 @@ async fn c17_a_replaced_file_is_noticed_before_anyone_is_answered() {
     let other = file.path().with_extension("other");
     fs::copy(file.path(), &other).unwrap();
     fs::rename(&other, file.path()).unwrap();
-    let error = store.enqueue(vec![NewJob::new("q", "kind", "{}")]).await.unwrap_err();
-    assert!(matches!(&error, StoreError::Broken { message } if message.contains("replaced")), "{error}");
+    assert_gone(&store, "replaced").await;
 }
 
 #[tokio::test]
@@ -364,5 +445,85 @@ async fn c17_a_store_behind_a_link_is_one_store() {
     assert_eq!(store.queue("q").await.unwrap().unwrap().counts.queued, 1);
     fs::remove_file(&link).unwrap();
     let error = linked.enqueue(vec![NewJob::new("q", "kind", "{}")]).await.unwrap_err();
-    assert!(matches!(error, StoreError::Broken { .. }), "{error}");
+    assert!(matches!(error, StoreError::Unavailable { outcome: Outcome::NotDone, .. }), "{error}");
+}
+
+/// Text that is no text, as only a hand or a failing disk writes it.
+const NO_TEXT: &str = "CAST(x'22ff22' AS TEXT)";
+
+/// A damaged job that waits is passed over: by claims, which set it aside, and by lists; and `doctor` names it (L7).
+#[tokio::test]
+async fn l7_a_waiting_job_that_cannot_be_read_stops_neither_claims_nor_lists() {
+    let damages = [
+        format!("payload = {NO_TEXT}"),
+        format!("kind = {NO_TEXT}"),
+        format!("limit_key = {NO_TEXT}"),
+        "priority = 99999999999".to_owned(),
+        "attempts_max = 99999999999".to_owned(),
+        "timeout_ms = -5".to_owned(),
+    ];
+    for damage in damages {
+        let file = File::new();
+        let store = file.open().await;
+        let ids = enqueue(&store, 3).await;
+        file.raw().execute(&format!("UPDATE job SET {damage} WHERE id = ?1"), [ids[0].0]).unwrap();
+        let rows = store.examine().await.unwrap().into_iter().find(|finding| finding.topic == "rows").unwrap();
+        assert!(rows.found.contains(&format!("job {}", ids[0])), "{damage}: {rows:?}");
+        let listed = store.jobs(Filter::default(), None, 10).await.unwrap().items;
+        assert_eq!(listed.iter().map(|job| job.id).collect::<Vec<_>>(), [ids[2], ids[1]], "{damage}");
+        for expected in [vec![ids[1]], vec![ids[2]], vec![]] {
+            let jobs = store.claim(Claim::new("q", "w")).await.unwrap().jobs;
+            assert_eq!(jobs.iter().map(|job| job.id).collect::<Vec<_>>(), expected, "{damage}");
+        }
+        // Mended, it is taken again once the store is opened anew.
+        let mend = "UPDATE job SET payload = '{}', kind = 'kind', limit_key = NULL, priority = 0, attempts_max = 5, \
+                    timeout_ms = NULL WHERE id = ?1";
+        file.raw().execute(mend, [ids[0].0]).unwrap();
+        drop(store);
+        let store = file.open().await;
+        let jobs = store.claim(Claim::new("q", "w")).await.unwrap().jobs;
+        assert_eq!(jobs.iter().map(|job| job.id).collect::<Vec<_>>(), [ids[0]], "{damage}");
+        let rows = store.examine().await.unwrap().into_iter().find(|finding| finding.topic == "rows").unwrap();
+        assert!(rows.found.contains("readable"), "{damage}: {rows:?}");
+    }
+}
+
+/// The same of a stage.
+#[tokio::test]
+async fn l7_a_waiting_stage_that_cannot_be_read_stops_no_claim() {
+    let file = File::new();
+    let store = file.open().await;
+    store.apply_pipeline(Definition::new("p").stage(Stage::new("a"))).await.unwrap().unwrap();
+    for _ in 0..3 {
+        store.start_run(NewRun::new("p", "1")).await.unwrap().unwrap();
+    }
+    store.advance_runs(10).await.unwrap();
+    let first = "(SELECT min(id) FROM unit)";
+    file.raw().execute(&format!("UPDATE unit SET attempts_max = 99999999999 WHERE id = {first}"), []).unwrap();
+    let rows = store.examine().await.unwrap().into_iter().find(|finding| finding.topic == "rows").unwrap();
+    assert!(rows.found.contains("unit "), "{rows:?}");
+    for expected in [1, 1, 0] {
+        let units = store.claim_units(pipeline::Claim::new("p", "a", "w")).await.unwrap().unwrap().units;
+        assert_eq!(units.len(), expected);
+    }
+}
+
+/// Whoever waits for a lock that another holds is told that nothing was changed, before an HTTP caller's 30 s are over;
+/// also who came while another waited. What was told is true.
+#[tokio::test]
+async fn c12_a_lock_that_is_held_for_long_is_told_before_the_caller_gives_up() {
+    let file = File::new();
+    let store = file.open().await;
+    let other = file.raw();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let write = || tokio::time::timeout(Duration::from_secs(30), store.enqueue(vec![NewJob::new("q", "kind", "{}")]));
+    let (one, two) = tokio::join!(write(), write());
+    for told in [one, two] {
+        let error = told.expect("an answer in time").unwrap_err();
+        assert!(matches!(error, StoreError::Unavailable { outcome: Outcome::NotDone, .. }), "{error}");
+    }
+    other.execute_batch("ROLLBACK").unwrap();
+    let ids = enqueue(&store, 1).await;
+    assert_eq!(store.queue("q").await.unwrap().unwrap().counts.queued, 1);
+    assert_eq!(ids.len(), 1);
 }

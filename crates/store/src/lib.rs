@@ -62,8 +62,8 @@ pub trait QueueStore: Send + Sync + 'static {
     async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<std::result::Result<Vec<Enqueued>, Conflict>>;
 
     /// Takes jobs that are due (Q2), after returning those whose lease ran out in these queues (L7). Never answers
-    /// "empty" from a cursor or hint. Every claim is a sighting of its worker
-    /// ([`worker`](tenure_core::queue::worker)); one that cannot be written never fails or delays the claim.
+    /// "empty" from a cursor or hint. Every claim is a sighting of its worker in
+    /// the queues that there are ([`worker`](tenure_core::queue::worker)); one that cannot be written never fails or delays the claim.
     async fn claim(&self, claim: Claim) -> Result<Claims>;
 
     /// Marks the first jobs of a shared lease as started (L6).
@@ -146,6 +146,10 @@ pub trait Upkeep: Send + Sync + 'static {
 
     /// Looks at everything that could hurt: durability, room, whoever holds things up.
     async fn examine(&self) -> Result<Vec<Finding>>;
+
+    /// Whether a write would be accepted now, found out by one that is taken back. Nothing is changed.
+    async fn ready(&self) -> Result<()>;
+
     /// Tells other processes what they would be told soon, before this one ends. What is not flushed is only found
     /// later, by looking.
     async fn flush(&self) -> Result<()>;

@@ -25,7 +25,7 @@ pub fn definition(body: Body<'_>) -> Result<Definition, Problem> {
     let mut object = body.object(&shape::PIPELINE)?;
     let name = object.text("name").unwrap_or_default();
     let version = object.int("version").map_or(0, narrowed);
-    let stages = object.list("stages", |_| &shape::STAGE)?.into_iter().map(stage).collect();
+    let stages = object.list("stages", |_| &shape::STAGE, |object| Ok(stage(object)))?;
     Ok(Definition { name, version, stages })
 }
 
@@ -83,7 +83,7 @@ fn artifacts(object: &mut Object<'_>) -> Result<Option<Vec<Recorded>>, Problem> 
         size: sent.int("size").map_or(0, narrowed),
         blake3: sent.text("blake3").unwrap_or_default(),
     };
-    Ok(Some(object.list("artifacts", |_| &shape::ARTIFACT)?.into_iter().map(one).collect()))
+    object.list("artifacts", |_| &shape::ARTIFACT, |sent| Ok(one(sent))).map(Some)
 }
 
 /// Reads an ending of a unit by `verb`: complete, fail, release or split.
@@ -116,7 +116,7 @@ pub fn ending(body: Body<'_>, unit: UnitKey, verb: &str, by_policy: Retry) -> Re
                 name: sent.text("name").unwrap_or_default(),
                 input: sent.json("input").map(str::to_owned),
             };
-            Act::Split { segments: object.list("segments", |_| &shape::SEGMENT)?.into_iter().map(one).collect() }
+            Act::Split { segments: object.list("segments", |_| &shape::SEGMENT, |sent| Ok(one(sent)))? }
         }
         _ => Act::Release,
     };

@@ -3,13 +3,13 @@
 //! Always true: the whole text is checked to be JSON first, so that a syntax error is told with its line and column;
 //! a value is then read where it stands, and what is to be kept as JSON is never decoded and written again.
 //!
-//! Bounded: nesting is counted before anything recurses, and an object is read up to a number of keys that no shape
-//! has.
+//! Bounded: nesting is counted before anything recurses, an object is read up to a number of keys that no shape has,
+//! and a list up to the number of items that its shape allows.
 
 use crate::problem::{Kind, Problem};
-use crate::shape::{Field, Holds, Shape};
+use crate::shape::{Count, Field, Holds, Shape};
 use crate::{text, time};
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
@@ -123,12 +123,17 @@ impl<'a> Node<'a> {
         Ok(Fields { place: place.to_owned(), entries })
     }
 
-    fn list(self, place: &str) -> Result<Vec<Node<'a>>, Problem> {
+    /// The items of a list. One that is too long is counted, and none of it is kept.
+    fn list(self, place: &str, (min, max): Count) -> Result<Vec<Node<'a>>, Problem> {
         if !self.text().starts_with('[') {
             return Err(self.wrong_type(place, "a list"));
         }
-        let items: Vec<&RawValue> = serde_json::from_str(self.text()).map_err(|_| self.wrong_type(place, "a list"))?;
-        Ok(items.into_iter().map(|raw| Node { raw }).collect())
+        let mut text = serde_json::Deserializer::from_str(self.text());
+        let items = text.deserialize_seq(Items { max }).map_err(|_| self.wrong_type(place, "a list"))?;
+        items.map_err(|count| match bounds::within(place, count, min, max) {
+            Err(refused) => refused.into(),
+            Ok(()) => self.wrong_type(place, "a list"),
+        })
     }
 
     fn string(self, place: &str) -> Result<String, Problem> {
@@ -276,13 +281,13 @@ impl<'a> Value<'a> {
             Holds::Time => Value::Time(node.time(place)?),
             Holds::Json => Value::Json(node.text()),
             Holds::Word(words) => Value::Text(node.word(place, words)?),
-            Holds::Texts => {
-                let items = node.list(place)?.into_iter().enumerate();
+            Holds::Texts(count) => {
+                let items = node.list(place, count)?.into_iter().enumerate();
                 let texts = items.map(|(i, item)| item.string(&format!("{place}[{i}]")));
                 Value::Texts(texts.collect::<Result<_, _>>()?)
             }
             Holds::Object(shape) => Value::Object(node.fields(place)?.object(shape)?),
-            Holds::List(_) => Value::List(node.list(place)?),
+            Holds::List(count, _) => Value::List(node.list(place, count)?),
         })
     }
 }
@@ -336,25 +341,52 @@ impl<'a> Object<'a> {
         object: Object -> Object<'a>;
     }
 
-    /// The objects of a list, each read by the shape that its keys tell, and each with its place.
-    pub fn list(
+    /// What `read` makes of the objects of a list, one after the other, each of the shape that its keys tell.
+    pub fn list<T>(
         &mut self,
         name: &str,
         shape: impl Fn(&Fields<'a>) -> &'static Shape,
-    ) -> Result<Vec<Object<'a>>, Problem> {
+        mut read: impl FnMut(Object<'a>) -> Result<T, Problem>,
+    ) -> Result<Vec<T>, Problem> {
         let Some(Value::List(nodes)) = self.take(name) else { return Ok(Vec::new()) };
-        let read = |(i, node): (usize, Node<'a>)| {
+        let item = |(i, node): (usize, Node<'a>)| {
             let fields = node.fields(&format!("{name}[{i}]"))?;
             let shape = shape(&fields);
-            fields.object(shape)
+            read(fields.object(shape)?)
         };
-        nodes.into_iter().enumerate().map(read).collect()
+        nodes.into_iter().enumerate().map(item).collect()
     }
 
     /// Where a field of this object is, for refusals.
     #[must_use]
     pub fn place(&self, field: &str) -> String {
         inside(&self.place, field)
+    }
+}
+
+/// Reads the items of a list, or how many there are if these are too many.
+struct Items {
+    max: u64,
+}
+
+impl<'de> Visitor<'de> for Items {
+    type Value = Result<Vec<Node<'de>>, u64>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut items = Vec::new();
+        while (items.len() as u64) < self.max {
+            let Some(raw) = seq.next_element::<&'de RawValue>()? else { return Ok(Ok(items)) };
+            items.push(Node { raw });
+        }
+        let mut count = self.max;
+        while seq.next_element::<IgnoredAny>()?.is_some() {
+            count += 1;
+        }
+        Ok(if count > self.max { Err(count) } else { Ok(items) })
     }
 }
 

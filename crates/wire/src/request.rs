@@ -30,8 +30,8 @@ pub fn jobs(body: Body<'_>, queue: &str) -> Result<(Vec<NewJob>, bool), Problem>
     if !object.holds("jobs") {
         return Ok((vec![job(&mut object, template)], false));
     }
-    let mut objects = object.list("jobs", |_| &shape::JOB)?;
-    Ok((objects.iter_mut().map(|object| job(object, template.clone())).collect(), true))
+    let jobs = object.list("jobs", |_| &shape::JOB, |mut object| Ok(job(&mut object, template.clone())))?;
+    Ok((jobs, true))
 }
 
 /// Reads one job of a list in a file; what it does not say is as in `template`, its kind included.
@@ -114,13 +114,15 @@ pub fn heartbeat(body: Body<'_>, job: JobId) -> Result<Beat, Problem> {
 
 /// Reads many heartbeats, each with its id as it was sent.
 pub fn heartbeats(body: Body<'_>) -> Result<Vec<(String, Beat)>, Problem> {
-    let objects = body.object(&shape::HEARTBEATS)?.list("heartbeats", |_| &shape::EACH_HEARTBEAT)?;
-    let read = |mut object: Object<'_>| {
-        let id = object.text("id").unwrap_or_default();
-        let beat = beat(&mut object, job_id(&id));
-        (id, beat)
-    };
-    Ok(objects.into_iter().map(read).collect())
+    body.object(&shape::HEARTBEATS)?.list(
+        "heartbeats",
+        |_| &shape::EACH_HEARTBEAT,
+        |mut object| {
+            let id = object.text("id").unwrap_or_default();
+            let beat = beat(&mut object, job_id(&id));
+            Ok((id, beat))
+        },
+    )
 }
 
 fn beat(object: &mut Object<'_>, job: JobId) -> Beat {
@@ -144,14 +146,12 @@ pub fn ending(body: Body<'_>, job: JobId, verb: &str, by_policy: Retry) -> Resul
 
 /// Reads many endings, each with its id as it was sent. A retry `by_policy` is drawn for each.
 pub fn endings(body: Body<'_>, by_policy: impl Fn() -> Retry) -> Result<Vec<(String, Ending)>, Problem> {
-    let objects = body.object(&shape::ENDINGS)?.list("endings", shape_by_verb)?;
-    let read = |mut object: Object<'_>| {
+    body.object(&shape::ENDINGS)?.list("endings", shape_by_verb, |mut object| {
         let id = object.text("id").unwrap_or_default();
         let verb = object.text("verb").unwrap_or_default();
         let ending = ending_of(&mut object, job_id(&id), &verb, by_policy())?;
         Ok((id, ending))
-    };
-    objects.into_iter().map(read).collect()
+    })
 }
 
 /// The shape of one ending among many. Without a verb that we know, one that refuses it by name.

@@ -6,6 +6,7 @@ pub mod sync;
 
 use serde_json::Value;
 use tenure::bounds;
+use tenure::pipeline::{ARTIFACTS_MAX, SEGMENTS_MAX, STAGES_MAX};
 use utoipa::openapi::schema::{
     AdditionalProperties, AnyOfBuilder, ArrayBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, SchemaType,
     Type,
@@ -55,13 +56,20 @@ pub enum Holds {
     Json,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A list of strings.
-    Texts,
+    /// A list of strings, so many of them.
+    Texts(Count),
     /// An object of this shape.
     Object(&'static Shape),
-    /// A list of objects, each of one of these shapes.
-    List(&'static [&'static Shape]),
+    /// A list of objects, so many of them, each of one of these shapes.
+    List(Count, &'static [&'static Shape]),
 }
+
+/// How few and how many items a list may have. The library says so too; here it keeps a list from being read that is a
+/// thousand times too long.
+pub type Count = (u64, u64);
+
+/// Jobs, heartbeats or endings of one call.
+const BULK: Count = (1, bounds::BULK_MAX);
 
 const fn required(name: &'static str, holds: Holds, about: &'static str) -> Field {
     Field { name, holds, required: true, unsets: false, about }
@@ -164,8 +172,10 @@ pub static JOB_LINE: Shape = Shape {
 };
 
 /// Jobs to enqueue, all or none.
-pub static JOBS: Shape =
-    Shape { name: "NewJobs", fields: &[required("jobs", Holds::List(&[&JOB]), "1 to 10,000 jobs, all or none.")] };
+pub static JOBS: Shape = Shape {
+    name: "NewJobs",
+    fields: &[required("jobs", Holds::List(BULK, &[&JOB]), "1 to 10,000 jobs, all or none.")],
+};
 
 const CLAIM_WORKER: Field = required("worker", Holds::Text, "Who claims; named again in every write under the lease.");
 const MAX: Field = optional("max", Holds::Int(1, bounds::CLAIM_MAX as i64), "How many jobs at most; default 1.");
@@ -179,7 +189,7 @@ const WAIT: Field = optional(
     Holds::Int(0, bounds::WAIT_MS_MAX as i64),
     "How long to wait for the first job; default 0, which answers at once.",
 );
-const KINDS: Field = optional("kinds", Holds::Texts, "Only these kinds; default all.");
+const KINDS: Field = optional("kinds", Holds::Texts((1, bounds::CLAIM_KINDS_MAX)), "Only these kinds; default all.");
 
 /// A claim from the queue in the path.
 pub static CLAIM: Shape = Shape { name: "Claim", fields: &[CLAIM_WORKER, MAX, LEASE, WAIT, KINDS] };
@@ -188,7 +198,11 @@ pub static CLAIM: Shape = Shape { name: "Claim", fields: &[CLAIM_WORKER, MAX, LE
 pub static CLAIM_FROM: Shape = Shape {
     name: "ClaimFrom",
     fields: &[
-        required("queues", Holds::Texts, "1 to 100 queues; the jobs come by priority and age, whatever their queue."),
+        required(
+            "queues",
+            Holds::Texts((1, bounds::CLAIM_QUEUES_MAX)),
+            "1 to 100 queues; the jobs come by priority and age, whatever their queue.",
+        ),
         CLAIM_WORKER,
         MAX,
         LEASE,
@@ -213,7 +227,7 @@ pub static EACH_HEARTBEAT: Shape = Shape { name: "JobHeartbeat", fields: &[ID, W
 /// Heartbeats, each answered on its own.
 pub static HEARTBEATS: Shape = Shape {
     name: "Heartbeats",
-    fields: &[required("heartbeats", Holds::List(&[&EACH_HEARTBEAT]), "1 to 10,000 heartbeats.")],
+    fields: &[required("heartbeats", Holds::List(BULK, &[&EACH_HEARTBEAT]), "1 to 10,000 heartbeats.")],
 };
 
 /// The verbs that end a claim.
@@ -253,7 +267,7 @@ pub static ENDINGS: Shape = Shape {
     name: "Endings",
     fields: &[required(
         "endings",
-        Holds::List(&[&EACH_COMPLETE, &EACH_FAIL, &EACH_SNOOZE, &EACH_RELEASE]),
+        Holds::List(BULK, &[&EACH_COMPLETE, &EACH_FAIL, &EACH_SNOOZE, &EACH_RELEASE]),
         "1 to 10,000 endings.",
     )],
 };
@@ -366,7 +380,7 @@ pub static STAGE: Shape = Shape {
     name: "NewStage",
     fields: &[
         required("name", Holds::Text, "Its name, unlike any other of the pipeline."),
-        optional("needs", Holds::Texts, "The stages that must be DONE before it."),
+        optional("needs", Holds::Texts((0, STAGES_MAX)), "The stages that must be DONE before it."),
         LEASE,
         optional(
             "attempts_max",
@@ -384,7 +398,11 @@ pub static PIPELINE: Shape = Shape {
     fields: &[
         required("name", Holds::Text, "Its name."),
         required("version", Holds::Int(1, i32::MAX as i64), "Which version; runs go on under theirs."),
-        required("stages", Holds::List(&[&STAGE]), "1 to 1,000 stages, in the order in which they are shown."),
+        required(
+            "stages",
+            Holds::List((1, STAGES_MAX), &[&STAGE]),
+            "1 to 1,000 stages, in the order in which they are shown.",
+        ),
     ],
 };
 /// A run to start.
@@ -424,7 +442,8 @@ pub static ARTIFACT: Shape = Shape {
     ],
 };
 static ARTIFACT_ONLY: [&Shape; 1] = [&ARTIFACT];
-const ARTIFACTS: Field = optional("artifacts", Holds::List(&ARTIFACT_ONLY), "What was made, at most 1,000 files.");
+const ARTIFACTS: Field =
+    optional("artifacts", Holds::List((0, ARTIFACTS_MAX), &ARTIFACT_ONLY), "What was made, at most 1,000 files.");
 /// Renews the lease of a unit.
 pub static UNIT_HEARTBEAT: Shape = Shape { name: "UnitHeartbeat", fields: &[WORKER, HELD, PROGRESS, ARTIFACTS] };
 /// Ends a claim of a unit as done.
@@ -448,7 +467,11 @@ pub static SEGMENT: Shape = Shape {
 /// Cuts a stage into segments.
 pub static UNIT_SPLIT: Shape = Shape {
     name: "UnitSplit",
-    fields: &[WORKER, HELD, required("segments", Holds::List(&[&SEGMENT]), "1 to 100,000 segments, in this order.")],
+    fields: &[
+        WORKER,
+        HELD,
+        required("segments", Holds::List((1, SEGMENTS_MAX), &[&SEGMENT]), "1 to 100,000 segments, in this order."),
+    ],
 };
 /// An operator ends a run. There is nothing to ask of its holders: they are told.
 pub static CANCEL_RUN: Shape = Shape { name: "CancelRun", fields: &[REASON] };
@@ -553,7 +576,10 @@ impl Field {
             let of = if unsets { SchemaType::from_iter([of, Type::Null]) } else { SchemaType::Type(of) };
             ObjectBuilder::new().schema_type(of).description(Some(about))
         };
-        let list = |items: RefOr<Schema>| ArrayBuilder::new().items(items).description(Some(about)).build().into();
+        let list = |(min, max): Count, items: RefOr<Schema>| {
+            let list = ArrayBuilder::new().items(items).description(Some(about));
+            list.min_items(Some(min as usize)).max_items(Some(max as usize)).build().into()
+        };
         let schema: Schema = match holds {
             Holds::Text => plain(Type::String).build().into(),
             Holds::Int(min, max) => plain(Type::Integer)
@@ -578,20 +604,25 @@ impl Field {
                 let values = words.iter().map(|word| Value::from(*word)).chain(null);
                 plain(Type::String).enum_values(Some(values)).build().into()
             }
-            Holds::Texts => list(RefOr::T(ObjectBuilder::new().schema_type(SchemaType::Type(Type::String)).into())),
+            Holds::Texts(count) => {
+                list(count, RefOr::T(ObjectBuilder::new().schema_type(SchemaType::Type(Type::String)).into()))
+            }
             Holds::Object(shape) if unsets => {
                 let null = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Null));
                 let either = AnyOfBuilder::new().item(shape.reference()).item(null);
                 either.description(Some(about)).build().into()
             }
             Holds::Object(shape) => return shape.reference(),
-            Holds::List(shapes) => list(match shapes {
-                [one] => one.reference(),
-                many => {
-                    let any = many.iter().fold(AnyOfBuilder::new(), |any, shape| any.item(shape.reference()));
-                    RefOr::T(any.build().into())
-                }
-            }),
+            Holds::List(count, shapes) => list(
+                count,
+                match shapes {
+                    [one] => one.reference(),
+                    many => {
+                        let any = many.iter().fold(AnyOfBuilder::new(), |any, shape| any.item(shape.reference()));
+                        RefOr::T(any.build().into())
+                    }
+                },
+            ),
         };
         RefOr::T(schema)
     }

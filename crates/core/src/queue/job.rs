@@ -206,6 +206,19 @@ pub struct Job {
 }
 
 impl Job {
+    /// The bytes that a claim hands out with it.
+    #[must_use]
+    pub fn claim_bytes(&self) -> usize {
+        self.payload.len() + self.checkpoint.as_ref().map_or(0, String::len)
+    }
+
+    /// The bytes that it weighs in a page of jobs.
+    #[must_use]
+    pub fn page_bytes(&self) -> usize {
+        let of = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        self.claim_bytes() + of(&self.result) + of(&self.progress)
+    }
+
     /// When it last changed its place: enqueued, claimed, put back or finished. Heartbeats do not count.
     #[must_use]
     pub fn updated_at(&self) -> Time {

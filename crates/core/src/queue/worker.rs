@@ -1,11 +1,12 @@
 //! Workers, as far as the store knows them: who looked for work, where, and of which kinds.
 //!
-//! Every claim is a sighting, also one that takes nothing. A sighting is rewritten only when it is a minute old, so that
+//! Every claim is a sighting in those of its queues that there are, also one that takes nothing. A sighting is rewritten only when it is a minute old, so that
 //! a worker that claims a hundred times a second costs one small write a minute; what is shown is that much older than
 //! the truth at most. Nobody registers, and nothing depends on a sighting: recovery reads leases (L7).
 //!
 //! Always true: a sighting bears the store's clock, never a worker's (L5); a claim of other kinds is a sighting of its
-//! own; what was not seen for a day is forgotten.
+//! own; what was not seen for a day is forgotten. Bounded, whatever is claimed: nothing is kept of a queue that was never
+//! used, of a claim no more than [`KINDS_KEPT`] kinds, of a queue no more than [`SIGHTINGS_MAX`] sightings, the newest.
 //! Pure: a backend brings the rows; [`workers`] and [`Watch::of`] say what they mean.
 
 use super::request::{Claim, Page};
@@ -18,12 +19,17 @@ pub const SEEN_EVERY_MS: u64 = 60_000;
 pub const LATELY_MS: u64 = 300_000;
 /// A sighting this old is forgotten: a day.
 pub const SIGHTING_MS: u64 = 86_400_000;
+/// Kinds of a sighting that are kept, the first by name. With so many there may have been more, so that such a sighting
+/// counts as one that takes any kind.
+pub const KINDS_KEPT: usize = 100;
+/// Sightings of a queue that are kept; a new one takes the place of the oldest.
+pub const SIGHTINGS_MAX: usize = 1_000;
 /// Kinds of a sighting that are shown; the rest is cut.
 pub const KINDS_SHOWN: usize = 20;
 /// Sightings of a worker that are shown; the rest is cut.
 pub const QUEUES_SHOWN: usize = 100;
-/// Sightings of a queue that an explanation looks at, newest first.
-pub const WATCH_MAX: usize = 1_000;
+/// Sightings of a queue that an explanation looks at, newest first: all that are kept.
+pub const WATCH_MAX: usize = SIGHTINGS_MAX;
 /// Leases that a page of workers counts; with more of them a count is a lower bound.
 pub const LEASES_COUNTED: usize = 100_000;
 /// Names in a sentence: of holders, takers, and kinds.
@@ -43,8 +49,14 @@ pub struct Sight {
     pub owner: String,
     /// Where, each once.
     pub queues: BTreeSet<String>,
-    /// For which kinds, in order and each once; `None` is all.
+    /// For which kinds, in order and each once, at most [`KINDS_KEPT`]; `None` is all.
     pub kinds: Option<Vec<String>>,
+}
+
+/// Whether a sighting of these kinds takes jobs of `kind`.
+#[must_use]
+pub fn takes(kinds: Option<&[String]>, kind: &str) -> bool {
+    kinds.is_none_or(|kinds| kinds.len() >= KINDS_KEPT || kinds.iter().any(|of| of == kind))
 }
 
 impl Sight {
@@ -55,7 +67,7 @@ impl Sight {
         Sight {
             owner: claim.owner.clone(),
             queues: claim.queues.iter().cloned().collect(),
-            kinds: kinds.map(|kinds| kinds.into_iter().collect()),
+            kinds: kinds.map(|kinds| kinds.into_iter().take(KINDS_KEPT).collect()),
         }
     }
 }
@@ -172,6 +184,17 @@ mod tests {
         assert_eq!(sight(&["b", "a", "b"]), sight(&["a", "b"]));
         assert_eq!(sight(&["a"]).queues.len(), 1);
         assert_eq!(Sight::of(&Claim::new("q", "w")).kinds, None);
+    }
+
+    #[test]
+    fn y_of_many_kinds_the_first_are_kept_and_the_rest_may_be_any() {
+        let kinds = |n: usize| (0..n).map(|n| format!("k{n:0>4}"));
+        let sight = |n: usize| Sight::of(&Claim::new("q", "w").kinds(kinds(n))).kinds;
+        assert_eq!(sight(1_000), Some(kinds(KINDS_KEPT).collect()));
+        assert!(takes(sight(KINDS_KEPT).as_deref(), "other"));
+        assert!(!takes(sight(KINDS_KEPT - 1).as_deref(), "other"));
+        assert!(takes(sight(KINDS_KEPT - 1).as_deref(), "k0000"));
+        assert!(takes(None, "other"));
     }
 
     #[test]

@@ -51,9 +51,10 @@ pub use orchestrator::{Orchestrator, Pace};
 pub use recovery::Recovery;
 pub use runtime::{Segment, StageReport, Stages};
 pub use tenure_core::pipeline::{
-    Act, Advanced, Applied, Artifact, Attempt, Beat, Beaten, Claim, ClaimedUnit, Claims, Definition, Ended, Ending,
-    Event, Filter, History, NewRun, NewSegment, PipelineInfo, Reason, Record, Recovered, Refusal, Run, RunAction,
-    RunId, RunRefusal, RunStatus, Sealed, SegmentCounts, Stage, StageInfo, Status, Unit, UnitKey, Verb, What,
+    ARTIFACTS_MAX, Act, Advanced, Applied, Artifact, Attempt, Beat, Beaten, Claim, ClaimedUnit, Claims, Definition,
+    Ended, Ending, Event, Filter, History, NewRun, NewSegment, PipelineInfo, Reason, Record, Recovered, Refusal, Run,
+    RunAction, RunId, RunRefusal, RunStatus, SEGMENTS_MAX, STAGES_MAX, Sealed, SegmentCounts, Stage, StageInfo, Status,
+    Unit, UnitKey, Verb, What,
 };
 pub use verify::{Fault, Finding};
 pub use worker::StageWorker;

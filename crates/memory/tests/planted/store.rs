@@ -245,6 +245,10 @@ impl Upkeep for Wrong {
         self.right.describe().await
     }
 
+    async fn ready(&self) -> Result<()> {
+        self.right.ready().await
+    }
+
     async fn flush(&self) -> Result<()> {
         self.right.flush().await
     }

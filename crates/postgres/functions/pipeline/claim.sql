@@ -47,8 +47,24 @@ begin
         end loop;
         ids := ids || found_ids;
     end loop;
-    -- Those beyond the first `n_max` of all stages are let go of when this ends.
-    ids := array(select x.id from tenure.unit x where x.id = any (ids) order by x.priority desc, x.id limit n_max);
+    -- Those beyond the first `n_max` of all stages, or beyond what a claim may carry (core's CLAIM_BYTES_MAX, of inputs as
+    -- they are composed; at least one), are let go of when this ends.
+    ids := array(
+        select f.id
+          from (select x.id, row_number() over w as nth,
+                       sum(case when x.segment <> '' then coalesce(octet_length(x.input), 4)
+                                when x.needs = '{}' then octet_length(r.input)
+                                else (select case when count(*) = 1 then max(coalesce(octet_length(o.output), 4))
+                                                  else 1 + sum(octet_length(n.name) + 4 + coalesce(octet_length(o.output), 4)) end
+                                        from unnest(x.needs) as n(name)
+                                        left join tenure.unit o on o.run = x.run and o.stage = n.name and o.segment = '')
+                           end) over w as bytes
+                  from (select x.* from tenure.unit x where x.id = any (ids)
+                         order by x.priority desc, x.id limit n_max) x
+                  join tenure.run r on r.id = x.run
+                window w as (order by x.priority desc, x.id)) f
+         where f.bytes <= 16777216 or f.nth = 1
+         order by f.nth);
     now := tenure.clock();
     return query
         with drawn as (

@@ -188,6 +188,46 @@ begin
                   order by c.priority desc, c.created_at, c.id limit n);
 end $$;
 
+-- Of candidates, those that one claim may carry (core's CLAIM_BYTES_MAX, of payload and checkpoint): the first in the order
+-- of Q2, and at least one. Eight fit however large they are. Lengths are read from the rows, not the texts.
+-- Indexes  job_pkey, note_pkey.
+create or replace function tenure.fitting(of_candidates tenure.candidate[]) returns tenure.candidate[]
+language plpgsql stable as $$
+begin
+    if cardinality(of_candidates) <= 8 then
+        return of_candidates;
+    end if;
+    return array(
+        select row(c.queue, c.priority, c.created_at, c.id, c.tenant, c.lane)::tenure.candidate
+          from (select c.*, sum(octet_length(j.payload) + coalesce(octet_length(n.checkpoint), 0)) over w as bytes,
+                       row_number() over w as nth
+                  from unnest(of_candidates) c
+                  join tenure.job j on j.id = c.id
+                  left join tenure.note n on n.job = c.id
+                window w as (order by c.priority desc, c.created_at, c.id)) c
+         where c.bytes <= 16777216 or c.nth = 1
+         order by c.nth);
+end $$;
+
+-- What of these jobs, which are locked, one claim may carry: where others took what was looked at, larger ones may have come
+-- in their place. What passed its gate is counted there already, and stays: it was among what fits.
+create or replace function tenure.still_fitting(ids bigint[]) returns bigint[] language plpgsql stable as $$
+begin
+    if cardinality(ids) <= 8 then
+        return ids;
+    end if;
+    return array(
+        select c.id
+          from (select j.id, j.priority, j.created_at, j.place,
+                       sum(octet_length(j.payload) + coalesce(octet_length(n.checkpoint), 0)) over w as bytes,
+                       row_number() over w as nth
+                  from tenure.job j left join tenure.note n on n.job = j.id
+                 where j.id = any (ids)
+                window w as (order by j.place <> 3, j.priority desc, j.created_at, j.id)) c
+         where c.bytes <= 16777216 or c.nth = 1 or c.place = 3
+         order by c.priority desc, c.created_at, c.id);
+end $$;
+
 -- What the gates of a queue would let pass, looked at and left alone: at most `wanted`, the best in the order of Q2.
 -- Walks the open gates in that order, and stops where the next one stands behind all it has.
 -- Index  gate_open; those of `due_of_tenant`.
@@ -371,6 +411,7 @@ declare
     room record;
     wanted integer;
     seen_jobs tenure.candidate[] := '{}';
+    fits tenure.candidate[] := '{}';
     chosen tenure.candidate[];
     ids bigint[];
     n_late integer;
@@ -426,6 +467,7 @@ begin
         now := tenure.clock();
         wanted := jobs_max;
         seen_jobs := '{}';
+        fits := '{}';
         open_queues := '{}';
         held_queues := '{}';
         more_due := false;
@@ -472,7 +514,12 @@ begin
                and not exists (select from tenure.gate g
                                 where g.queue = queues[1] and g.state = 'open' and g.tenant is null)
                and not exists (select from tenure.job j where j.queue = queues[1] and j.place = 1 and not j.running) then
-                -- Nothing but fresh jobs: they are taken as they are found.
+                -- Nothing but fresh jobs: they are taken as they are found, as many as fit.
+                if room.free > 8 then
+                    fits := tenure.fitting(tenure.best_of(tenure.peek_plain(
+                        queues[1], kinds, room.free, after_priority[1], after_created_at[1], after_id[1]), room.free));
+                    room.free := greatest(1, cardinality(fits));
+                end if;
                 taken := tenure.take_fresh(queues[1], kinds, room.free, after_priority[1], after_created_at[1], after_id[1]);
             else
                 -- Looked at first: what is not taken must not be locked, or another claim would find nothing (Q2).
@@ -486,7 +533,8 @@ begin
         end loop;
 
         if seen_jobs <> '{}' then
-            seen_jobs := tenure.best_of(seen_jobs, wanted);
+            seen_jobs := tenure.fitting(tenure.best_of(seen_jobs, wanted));
+            fits := seen_jobs;
             for q in 1 .. cardinality(queues) loop
                 chosen := array(select row(c.*)::tenure.candidate from unnest(seen_jobs) c where c.queue = queues[q]);
                 continue when chosen = '{}';
@@ -549,6 +597,9 @@ begin
         return;
     end if;
 
+    if taken <> array(select f.id from unnest(fits) f) then
+        taken := tenure.still_fitting(taken);
+    end if;
     now := tenure.clock();
     expires_at := tenure.later(now, lease_ms);
     n := cardinality(taken);

@@ -16,8 +16,11 @@ pub(super) async fn claim(store: &PostgresStore, mut claim: Claim) -> Result<Cla
     claim.queues.sort();
     claim.queues.dedup();
     // The database knows kinds by their text: in order and each once.
+    if let Some(kinds) = &mut claim.kinds {
+        kinds.sort();
+        kinds.dedup();
+    }
     let sight = Sight::of(&claim);
-    claim.kinds.clone_from(&sight.kinds);
     let begin: Vec<Option<Place>> = claim.queues.iter().map(|queue| store.cursors.begin(queue, &claim.kinds)).collect();
     let hinted = begin.iter().any(Option::is_some);
     let claims = patient_look(store, &claim, &sight, &begin).await?;

@@ -1,7 +1,7 @@
 //! Looking: one job, its events, lists and counts.
 
 use crate::PostgresStore;
-use crate::value;
+use crate::value::{self, get};
 use tenure_core::bounds::COUNT_MAX;
 use tenure_core::queue::{Event, Filter, Job, JobId, Page, QueueInfo, Status};
 use tenure_store::Result;
@@ -40,8 +40,9 @@ pub(super) async fn jobs(
             ],
         )
         .await?;
-    let items = rows.iter().take(limit as usize).map(value::job).collect::<Result<_>>()?;
-    Ok(Page { items, more: rows.len() > limit as usize })
+    let items = rows.iter().take(limit as usize).map(value::job).collect::<Result<Vec<_>>>()?;
+    let found = rows.first().map_or(Ok(0), |row| get::<i64>(row, "found"))?;
+    Ok(Page { more: found > items.len() as i64, items })
 }
 
 pub(super) async fn queue(store: &PostgresStore, name: &str) -> Result<Option<QueueInfo>> {

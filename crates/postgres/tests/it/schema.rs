@@ -238,6 +238,8 @@ async fn c6_a_server_that_takes_no_writes_is_unavailable_and_nothing_was_changed
     hand.query(cut, &[]).await.unwrap();
     // The first calls may meet the connections that were ended.
     while store.now().await.is_err() {}
+    let refused = store.ready().await.unwrap_err();
+    assert!(matches!(refused, StoreError::Unavailable { .. }), "{refused}");
     let refused = store.enqueue(vec![NewJob::new("q", "k", "1")]).await.unwrap_err();
     assert!(matches!(refused, StoreError::Unavailable { outcome: Outcome::NotDone, .. }), "{refused}");
     assert!(refused.to_string().contains("takes no writes"), "{refused}");
@@ -246,5 +248,6 @@ async fn c6_a_server_that_takes_no_writes_is_unavailable_and_nothing_was_changed
     hand.batch_execute(&set("off")).await.unwrap();
     hand.query(cut, &[]).await.unwrap();
     while store.now().await.is_err() {}
+    store.ready().await.unwrap();
     token(&store).await;
 }

@@ -3,7 +3,7 @@
 
 use crate::support::{Postgres, connect, database};
 use tenure_core::Time;
-use tenure_core::queue::{Claim, NewJob};
+use tenure_core::queue::{Change, Claim, NewJob};
 use tenure_postgres::PostgresStore;
 use tenure_store::conformance::Harness;
 use tenure_store::{QueueStore, Upkeep};
@@ -42,6 +42,7 @@ async fn l10_a_claim_does_not_wait_for_a_sighting_that_another_writes() {
 async fn l10_a_claim_does_not_wait_for_pruning_to_forget_its_sighting() {
     let postgres = Postgres::open(START).await;
     let (store, rival) = (postgres.store(), connect(postgres.database.url()).await);
+    store.change("q", Change::default()).await.unwrap();
     store.claim(Claim::new("q", "w")).await.unwrap();
     postgres.set_clock(START.plus_ms(86_400_000)).await;
     rival.batch_execute("begin; select * from tenure.prune(10)").await.unwrap();
@@ -68,6 +69,31 @@ async fn a_sighting_that_cannot_be_written_fails_no_claim() {
     hand.batch_execute("drop trigger refuse on tenure.sighting").await.unwrap();
     store.claim(Claim::new("q", "w")).await.unwrap();
     assert_eq!(seen_at(&hand).await.len(), 1);
+}
+
+/// Whoever asks for work that nobody knows of leaves nothing behind; and of many kinds a bounded part.
+#[tokio::test(flavor = "multi_thread")]
+async fn i19_claims_of_many_queues_and_kinds_leave_the_store_small() {
+    let postgres = Postgres::open(START).await;
+    let (store, hand) = (postgres.store(), connect(postgres.database.url()).await);
+    let kept = async || -> (i64, i64) {
+        let sql =
+            "select count(*), coalesce(sum(octet_length(array_to_string(kinds, ' '))), 0)::bigint from tenure.sighting";
+        let row = hand.query_one(sql, &[]).await.unwrap();
+        (row.get(0), row.get(1))
+    };
+    let kinds: Vec<String> = (0..1_000).map(|n| format!("kind.{n:0>120}")).collect();
+    let mut claim = Claim::new("unheard-of.0", "w").kinds(kinds).max(10);
+    claim.queues = (0..100).map(|n| format!("unheard-of.{n}")).collect();
+    for _ in 0..3 {
+        assert!(store.claim(claim.clone()).await.unwrap().jobs.is_empty());
+    }
+    assert_eq!(kept().await, (0, 0));
+    store.change("unheard-of.7", Change::default()).await.unwrap();
+    for _ in 0..3 {
+        assert!(store.claim(claim.clone()).await.unwrap().jobs.is_empty());
+    }
+    assert_eq!(kept().await, (1, 100 * 126 - 1));
 }
 
 /// A store that cannot listen, and so not tell either, and someone who hears what is told to its schema.

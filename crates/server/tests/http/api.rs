@@ -274,6 +274,7 @@ async fn workers_are_listed_in_pages_with_what_they_hold() {
     let (api, clock) = Api::with_clock().await;
     api.post("/v1/queues/q/jobs", r#"{"jobs":[{"kind":"k"},{"kind":"k"}]}"#).await;
     api.post("/v1/queues/q/claim", r#"{"worker":"b","max":2,"lease_ms":600000}"#).await;
+    api.put("/v1/queues/r", "{}").await;
     clock.set(START.plus_ms(90_000));
     api.post("/v1/claim", r#"{"worker":"a","queues":["q","r"],"kinds":["y","x"]}"#).await;
     let (status, page) = api.get("/v1/workers?limit=1").await;

@@ -115,7 +115,12 @@ async fn s1_a_host_that_is_not_loopback_is_refused() {
         "Host: evil.example\r\n",
         "Host: localhost.evil.example:7117\r\n",
         "",
-        "Host: localhost\r\nHost: evil.example\r\n",
+        "Host: [::1]evil.com\r\n",
+        "Host: [::1]evil.com:80\r\n",
+        "Host: [::1]:80@evil.com\r\n",
+        "Host: localhost:80:80\r\n",
+        "Host: [localhost]\r\n",
+        "Host: 127.0.0.1/\r\n",
     ] {
         let reply = api.raw(get(host).as_bytes()).await;
         assert!(reply.starts_with("HTTP/1.1 403") && reply.contains("host_refused"), "{host:?} {reply}");
@@ -126,6 +131,64 @@ async fn s1_a_host_that_is_not_loopback_is_refused() {
     }
     let absolute = "GET http://evil.example/v1/queues HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     assert!(api.raw(absolute.as_bytes()).await.starts_with("HTTP/1.1 403"));
+}
+
+/// What decides who is let in, or where a request ends, is sent once: two readers could differ over which one counts.
+#[tokio::test]
+async fn s1_doubled_headers_are_refused_and_nothing_is_done() {
+    let api = Api::new().await;
+    let body = r#"{"kind":"k"}"#;
+    let length = format!("Content-Length: {}\r\n", body.len());
+    let chunked = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    let double = |line: &str| format!("{length}{line}{line}");
+    let framed = [
+        (format!("{length}{length}"), body),
+        (format!("{length}Transfer-Encoding: chunked\r\n"), &chunked),
+        (format!("Transfer-Encoding: chunked\r\n{length}"), &chunked),
+        ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n".to_owned(), &chunked),
+    ];
+    let once = [
+        "Host: localhost\r\n",
+        "Origin: http://localhost\r\n",
+        "Sec-Fetch-Site: same-origin\r\n",
+        "Content-Type: application/json\r\n",
+        "Content-Encoding: identity\r\n",
+        "Expect: 100-continue\r\n",
+        "Authorization: Bearer a\r\n",
+        "Proxy-Authorization: Bearer a\r\n",
+        "X-Api-Key: a\r\n",
+        "X-Forwarded-Host: localhost\r\n",
+    ];
+    let doubled = once.iter().map(|line| (double(line), body));
+    for (headers, body) in doubled.chain(framed) {
+        let has = |name: &str| headers.to_ascii_lowercase().contains(name);
+        let host = if has("host: l") && !has("x-forwarded") { "" } else { "Host: localhost\r\n" };
+        let typed = if has("content-type") { "" } else { "Content-Type: application/json\r\n" };
+        let head = "POST /v1/queues/q/jobs HTTP/1.1\r\n";
+        let reply = api.raw(format!("{head}{host}{typed}{headers}Connection: close\r\n\r\n{body}").as_bytes()).await;
+        let reply = reply.trim_start_matches("HTTP/1.1 100 Continue\r\n\r\n");
+        assert!(reply.starts_with("HTTP/1.1 400") && reply.contains("header_repeated"), "{headers:?} {reply}");
+    }
+    assert_eq!(api.get("/v1/queues/q").await.0, 404);
+}
+
+/// Also the second of two requests on one connection, which does not go on after it.
+#[tokio::test]
+async fn s1_a_connection_ends_with_a_request_that_frames_its_body_twice() {
+    let api = Api::new().await;
+    let fine = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let mut stream = TcpStream::connect(api.address).await.unwrap();
+    stream.write_all(fine.as_bytes()).await.unwrap();
+    let mut first = [0; 12];
+    stream.read_exact(&mut first).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 204");
+    let head = "POST /v1/queues/q/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+    let twice = format!("{head}Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n{fine}");
+    stream.write_all(twice.as_bytes()).await.unwrap();
+    let mut rest = String::new();
+    let _ = stream.read_to_string(&mut rest).await;
+    assert_eq!(rest.matches("HTTP/1.1 ").count(), 1, "{rest}");
+    assert!(rest.contains("HTTP/1.1 400") && rest.contains("header_repeated"), "{rest}");
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ mod actors;
 mod api;
 mod bad_input;
 mod bad_pipelines;
+mod crowd;
 mod domains;
 mod edges;
 mod operate;

@@ -156,3 +156,78 @@ async fn s10_a_lost_store_is_503_and_tells_strangers_nothing() {
     // Alive, though not ready.
     assert_eq!(api.get("/healthz").await.0, 204);
 }
+
+/// A server on a file of its own.
+async fn on_file(dir: &tempfile::TempDir) -> (Api, std::path::PathBuf) {
+    let path = dir.path().join("tenure.db");
+    (Api::on(Tenure::open(&format!("sqlite:{}", path.display())).await.unwrap()).await, path)
+}
+
+/// A server without its file says so, for reads and writes alike, and is not ready; the process itself is well.
+#[cfg(unix)]
+#[tokio::test]
+async fn c17_a_server_whose_file_is_gone_is_not_ready_and_answers_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let (api, path) = on_file(&dir).await;
+    let (id, token) = api.claimed().await;
+    std::fs::remove_file(&path).unwrap();
+    let held = format!(r#"{{"worker":"w1","token":{token}}}"#);
+    let answers = [
+        api.get("/readyz").await,
+        api.post("/v1/queues/q/jobs", r#"{"kind":"k"}"#).await,
+        api.post(&format!("/v1/jobs/{id}/heartbeat"), held).await,
+        api.get(&format!("/v1/jobs/{id}")).await,
+        api.get("/v1/jobs").await,
+        api.get("/v1/queues").await,
+    ];
+    for (status, body) in answers {
+        assert_eq!((status, &body["error"]["code"]), (503, &json!("unavailable")), "{body}");
+        // Where it lies is for the log alone.
+        assert!(!body.to_string().contains("tenure.db"), "{body}");
+    }
+    assert_eq!(api.get("/healthz").await.0, 204);
+}
+
+/// Whoever asks for work that nobody knows of leaves nothing behind; and of many kinds a bounded part.
+#[tokio::test]
+async fn i19_claims_of_many_queues_and_kinds_leave_the_store_small() {
+    let dir = tempfile::tempdir().unwrap();
+    let (api, path) = on_file(&dir).await;
+    let bytes = || -> u64 {
+        let size = |side: &str| std::fs::metadata(format!("{}{side}", path.display())).map_or(0, |found| found.len());
+        size("") + size("-wal")
+    };
+    let queues: Vec<String> = (0..100).map(|n| format!("unheard-of.{n:0>100}")).collect();
+    let kinds: Vec<String> = (0..1_000).map(|n| format!("kind.{n:0>120}")).collect();
+    let claim = json!({"queues": queues, "kinds": kinds, "worker": "w", "max": 10}).to_string();
+    let before = bytes();
+    for _ in 0..3 {
+        assert_eq!(api.post("/v1/claim", claim.clone()).await, (200, json!({"jobs": [], "reason": "empty"})));
+    }
+    assert!(bytes() - before < 1 << 20, "three empty claims took {} bytes", bytes() - before);
+    assert_eq!(api.get("/v1/workers").await.1["workers"], json!([]));
+    // In queues that there are it is a row for each, of a hundred kinds.
+    for queue in &queues[..10] {
+        api.put(&format!("/v1/queues/{queue}"), "{}").await;
+    }
+    let before = bytes();
+    for _ in 0..3 {
+        assert_eq!(api.post("/v1/claim", claim.clone()).await.0, 200);
+    }
+    assert!(bytes() - before < 4 << 20, "three empty claims took {} bytes", bytes() - before);
+    let (_, workers) = api.get("/v1/workers").await;
+    assert_eq!(workers["workers"][0]["queues"].as_array().map(Vec::len), Some(10), "{workers}");
+}
+
+/// What a claim answers is bounded in bytes, whatever number is asked for.
+#[tokio::test]
+async fn q2_a_claim_over_http_takes_what_fits_into_16_mib() {
+    let api = Api::new().await;
+    let payload = "x".repeat((1 << 20) - 2);
+    for _ in 0..18 {
+        api.post("/v1/queues/q/jobs", json!({"kind": "k", "payload": payload}).to_string()).await;
+    }
+    let claim = r#"{"worker":"w","max":1000}"#;
+    let counted = async || api.post("/v1/queues/q/claim", claim).await.1["jobs"].as_array().map(Vec::len);
+    assert_eq!((counted().await, counted().await), (Some(16), Some(2)));
+}

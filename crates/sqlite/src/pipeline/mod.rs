@@ -7,6 +7,8 @@ mod row;
 mod unit;
 mod work;
 
+pub(crate) use unit::readable_unit;
+
 use crate::inbox::Lane;
 use crate::{SqliteStore, sql};
 use async_trait::async_trait;

@@ -15,6 +15,12 @@ pub(super) fn find(step: &Step<'_>, key: &UnitKey) -> Done<Option<Unit>> {
     first(step.conn, sql::PIPELINE_UNIT, (key.run.0, &key.stage, segment), row::unit)
 }
 
+/// Reads a unit and its run, for whoever only wants to know that they can be.
+pub(crate) fn readable_unit(step: &Step<'_>, id: i64) -> Done<()> {
+    let unit = first(step.conn, sql::PIPELINE_UNIT_BY_ID, [id], row::unit)?;
+    unit.map_or(Ok(()), |unit| run(step, unit.run).map(drop))
+}
+
 pub(super) fn run(step: &Step<'_>, id: RunId) -> Done<Option<Run>> {
     first(step.conn, sql::PIPELINE_RUN, [id.0], row::run)
 }

@@ -1,11 +1,13 @@
 //! The workers' verbs: claim, heartbeat, finish; and recovery.
 
-use super::row::{self, all, backoff_text, value};
+use super::row::{all, backoff_text, value};
 use super::unit::{each, end, find, judge, run, save};
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
 use crate::tokens;
+use tenure_core::LostReason;
+use tenure_core::bounds::CLAIM_BYTES_MAX;
 use tenure_core::lease::{Pulse, renewed};
 use tenure_core::pipeline::rules::{self, Judgement};
 use tenure_core::pipeline::{
@@ -13,7 +15,6 @@ use tenure_core::pipeline::{
     Refusal, Status, Unit, UnitKey, compose_input,
 };
 use tenure_core::queue::Lease;
-use tenure_core::{LostReason, Token};
 use tenure_store::{Fenced, wake_of_pipeline};
 
 pub(crate) fn claim(step: &Step<'_>, claim: &Claim) -> Done<Option<Claims>> {
@@ -28,34 +29,43 @@ pub(crate) fn claim(step: &Step<'_>, claim: &Claim) -> Done<Option<Claims>> {
     let names = format!("[{}]", names.join(","));
     let of = (step.now.0, RECOVERED_PER_CLAIM, &claim.pipeline, names);
     return_all(step, &all(step.conn, sql::PIPELINE_EXPIRED_OF, of, |row| row.get(0))?)?;
-    let mut found = Vec::new();
-    for stage in stages {
-        found.extend(all(step.conn, sql::PIPELINE_READY, (&claim.pipeline, stage, claim.max), row::unit)?);
+    loop {
+        let mut found: Vec<(i64, i64)> = Vec::new();
+        for stage in &stages {
+            let of = (&claim.pipeline, stage, claim.max);
+            found.extend(all(step.conn, sql::PIPELINE_READY, of, |row| Ok((row.get(0)?, row.get(1)?)))?);
+        }
+        found.sort_by_key(|(priority, id)| (std::cmp::Reverse(*priority), *id));
+        found.truncate(claim.max as usize);
+        let seen = found.len();
+        let (units, unread) = take(step, claim, &found)?;
+        // With nothing but what could not be read, there may be others behind it.
+        if !units.is_empty() || unread < seen || seen == 0 {
+            return Ok(Some(Claims { units }));
+        }
     }
-    found.sort_by_key(|unit| (std::cmp::Reverse(unit.priority), unit.id));
-    found.truncate(claim.max as usize);
-    let count = found.len();
-    if count == 0 {
-        return Ok(Some(Claims::default()));
-    }
-    let mut units = Vec::with_capacity(count);
-    for (unit, token) in found.into_iter().zip(tokens::draw(step, count)?) {
-        units.push(grant(step, unit, claim, token)?);
-    }
-    Ok(Some(Claims { units }))
 }
 
-fn grant(step: &Step<'_>, mut unit: Unit, claim: &Claim, token: Token) -> Done<ClaimedUnit> {
+/// Puts units under leases, one after the other, as many as fit into a claim; how many could not be read.
+fn take(step: &Step<'_>, claim: &Claim, found: &[(i64, i64)]) -> Done<(Vec<ClaimedUnit>, usize)> {
+    let (mut units, mut unread, mut bytes) = (Vec::new(), 0, 0);
+    for (_, id) in found {
+        let room = (!units.is_empty()).then(|| CLAIM_BYTES_MAX.saturating_sub(bytes));
+        match each(step, *id, |unit| grant(step, unit, claim, room))? {
+            None => unread += 1,
+            Some(None) => break,
+            Some(Some(unit)) => {
+                bytes += unit.input.len();
+                units.push(unit);
+            }
+        }
+    }
+    Ok((units, unread))
+}
+
+/// Puts a unit under a lease, unless its input is larger than `room`.
+fn grant(step: &Step<'_>, mut unit: Unit, claim: &Claim, room: Option<usize>) -> Done<Option<ClaimedUnit>> {
     let now = step.now;
-    unit.granted_ms = claim.lease_ms.unwrap_or(unit.lease_ms);
-    let expires_at = now.plus_ms(unit.granted_ms);
-    unit.status = Status::Running;
-    unit.changed_at = now;
-    unit.attempt += 1;
-    unit.token = Some(token);
-    unit.lease =
-        Some(Lease { owner: claim.owner.clone(), token, granted_at: now, expires_at, pulse: Pulse::default() });
-    save(step, &unit)?;
     let of = run(step, unit.run)?.ok_or_else(|| Fault::broken("a unit without its run"))?;
     let input = match &unit.segment {
         Some(_) => unit.input.clone().unwrap_or_else(|| "null".to_owned()),
@@ -68,7 +78,20 @@ fn grant(step: &Step<'_>, mut unit: Unit, claim: &Claim, token: Token) -> Done<C
             compose_input(&of.input, &needs)
         }
     };
-    Ok(ClaimedUnit {
+    if room.is_some_and(|room| input.len() > room) {
+        return Ok(None);
+    }
+    let token = tokens::draw(step, 1)?.next().ok_or_else(|| Fault::broken("no token was drawn"))?;
+    unit.granted_ms = claim.lease_ms.unwrap_or(unit.lease_ms);
+    let expires_at = now.plus_ms(unit.granted_ms);
+    unit.status = Status::Running;
+    unit.changed_at = now;
+    unit.attempt += 1;
+    unit.token = Some(token);
+    unit.lease =
+        Some(Lease { owner: claim.owner.clone(), token, granted_at: now, expires_at, pulse: Pulse::default() });
+    save(step, &unit)?;
+    Ok(Some(ClaimedUnit {
         run: unit.run,
         pipeline: unit.pipeline,
         version: of.version,
@@ -83,7 +106,7 @@ fn grant(step: &Step<'_>, mut unit: Unit, claim: &Claim, token: Token) -> Done<C
         lease_expires_at: expires_at,
         lease_ms: unit.granted_ms,
         record: unit.record,
-    })
+    }))
 }
 
 pub(crate) fn heartbeat(step: &Step<'_>, beats: &[Beat]) -> Done<Vec<Fenced<Beaten>>> {

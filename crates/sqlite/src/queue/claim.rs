@@ -1,16 +1,18 @@
 //! Claims: jobs that are due, by priority, then age, then id, under new leases (Q2).
 //!
 //! Always true: leases of these queues that ran out come back first, so no sweeper is needed (L7) and their slots are
-//! free (Q8); "empty" is said only after a full look; tokens are drawn in the transaction that writes them (L2).
+//! free (Q8); "empty" is said only after a full look; tokens are drawn in the transaction that writes them (L2); a job
+//! that cannot be read is set aside for a person, with one line in the log, and never stops the others.
 
 use super::moves::Moves;
 use super::pick::{Pick, Queue};
 use super::{Keys, change, ids, names, recover, row};
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
+use crate::savepoint::readable;
 use crate::sql;
 use crate::tokens;
-use rusqlite::params;
+use rusqlite::{Row, params};
 use std::collections::BTreeSet;
 use tenure_core::lease::renewed;
 use tenure_core::queue::{Claim, ClaimedJob, Claims, Grants, JobId};
@@ -33,8 +35,14 @@ pub(crate) fn claim(step: &Step<'_>, claim: &Claim) -> Done<Claims> {
         let more = bring_back(step, &queues, engine_max.is_some())?;
         let mut pick = Pick::new(step, claim, &queues, engine_max)?;
         let due = pick.take()?;
+        let mut unreadable = std::mem::take(&mut pick.unreadable);
+        let jobs = read(step, &due, renewed(None, step.now, claim.lease_ms), &mut unreadable)?;
+        if !unreadable.is_empty() {
+            set_aside(step, &unreadable)?;
+            continue;
+        }
         if !due.is_empty() {
-            let jobs = grant(step, claim, &pick, &due)?;
+            let jobs = grant(step, claim, &pick, &due, jobs)?;
             count(step, &pick)?;
             return Ok(Claims { jobs, idle: None, again_in_ms: None });
         }
@@ -78,13 +86,18 @@ fn promote(step: &Step<'_>, queue: &str) -> Done<usize> {
 }
 
 /// Puts jobs under new leases.
-fn grant(step: &Step<'_>, claim: &Claim, pick: &Pick<'_>, due: &[Due]) -> Done<Vec<ClaimedJob>> {
+fn grant(
+    step: &Step<'_>,
+    claim: &Claim,
+    pick: &Pick<'_>,
+    due: &[Due],
+    mut jobs: Vec<ClaimedJob>,
+) -> Done<Vec<ClaimedJob>> {
     let grants = grants(claim, due);
     let started = match claim.grants {
         Grants::Each => due.len(),
         Grants::Shared { started } => started as usize,
     };
-    let mut jobs = read(step, due, renewed(None, step.now, claim.lease_ms))?;
     let mut insert = step.conn.prepare_cached(sql::GRANT)?;
     for (token, units) in tokens::draw(step, grants.len())?.zip(&grants) {
         let ids = ids(units.iter().map(|i| jobs[*i].id));
@@ -149,34 +162,65 @@ fn grants(claim: &Claim, due: &[Due]) -> Vec<Vec<usize>> {
     }
 }
 
+/// Takes jobs that cannot be read out of the way of the others.
+fn set_aside(step: &Step<'_>, unreadable: &[(JobId, String)]) -> Done<()> {
+    let mut moves = Moves::default();
+    for (id, fault) in unreadable {
+        tracing::error!(%id, fault, "a job could not be read and is set aside");
+        let mut aside = step.conn.prepare_cached(sql::SET_ASIDE)?;
+        let of = aside.query_row([id.0], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)));
+        // The next of its tenant may stand, if it can be told whose it was.
+        if let Ok((queue, key)) = of {
+            moves.moved(&queue, &Keys { ordering: None, limit: Some(key) });
+        }
+    }
+    moves.settle(step)
+}
+
 /// The jobs as their claimer will know them; the tokens are filled in as they are drawn.
-fn read(step: &Step<'_>, due: &[Due], lease_expires_at: Time) -> Done<Vec<ClaimedJob>> {
+fn read(
+    step: &Step<'_>,
+    due: &[Due],
+    lease_expires_at: Time,
+    unreadable: &mut Vec<(JobId, String)>,
+) -> Done<Vec<ClaimedJob>> {
+    if due.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut select = step.conn.prepare_cached(sql::CLAIMED)?;
     let mut rows = select.query([ids(due.iter().map(|(id, _)| *id))])?;
     let mut jobs = Vec::with_capacity(due.len());
     while let Some(row) = rows.next()? {
-        jobs.push(ClaimedJob {
-            id: JobId(row.get(0)?),
-            queue: row.get(1)?,
-            kind: row.get(2)?,
-            payload: row.get(3)?,
-            priority: row.get(4)?,
-            attempt: row.get::<_, u32>(5)? + 1,
-            attempts_max: row.get(6)?,
-            token: Token(0),
-            lease_expires_at,
-            created_at: row::time(row, 7)?,
-            run_at: row::time(row, 8)?,
-            timeout_ms: row.get(9)?,
-            checkpoint: row.get(10)?,
-            ordering_key: row.get(11)?,
-            limit_key: row.get(12)?,
-        });
+        let id = JobId(row.get(0)?);
+        match readable(claimed(row, id, lease_expires_at).map_err(Fault::from))? {
+            Ok(job) => jobs.push(job),
+            Err(fault) => unreadable.push((id, fault)),
+        }
     }
-    if jobs.iter().map(|job| job.id).ne(due.iter().map(|(id, _)| *id)) {
+    if unreadable.is_empty() && jobs.iter().map(|job| job.id).ne(due.iter().map(|(id, _)| *id)) {
         return Err(Fault::broken("the index of ready jobs and the jobs disagree; run PRAGMA integrity_check"));
     }
     Ok(jobs)
+}
+
+fn claimed(row: &Row<'_>, id: JobId, lease_expires_at: Time) -> rusqlite::Result<ClaimedJob> {
+    Ok(ClaimedJob {
+        id,
+        queue: row.get(1)?,
+        kind: row.get(2)?,
+        payload: row.get(3)?,
+        priority: row.get(4)?,
+        attempt: row.get::<_, u32>(5)?.saturating_add(1),
+        attempts_max: row.get(6)?,
+        token: Token(0),
+        lease_expires_at,
+        created_at: row::time(row, 7)?,
+        run_at: row::time(row, 8)?,
+        timeout_ms: row.get(9)?,
+        checkpoint: row.get(10)?,
+        ordering_key: row.get(11)?,
+        limit_key: row.get(12)?,
+    })
 }
 
 /// Puts jobs under a lease; `ids` is the same list as JSON.

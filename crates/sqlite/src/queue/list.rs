@@ -4,9 +4,10 @@ use super::shelf::Shelf;
 use super::{row, show};
 use crate::fault::Done;
 use crate::inbox::Step;
+use crate::savepoint::readable;
 use crate::sql;
 use rusqlite::{Params, params};
-use tenure_core::bounds::COUNT_MAX;
+use tenure_core::bounds::{COUNT_MAX, PAGE_BYTES_MAX};
 use tenure_core::queue::{Counts, Filter, Job, JobId, Page, QueueInfo, Status};
 
 /// Jobs that match, newest first, from below `before`.
@@ -17,13 +18,25 @@ pub(crate) fn jobs(step: &Step<'_>, filter: &Filter, before: Option<JobId>, limi
     let mut ids = waiting(step, filter, below, many)?;
     ids.append(&mut ended(step, filter, below, many)?);
     ids.sort_unstable_by(|a, b| b.cmp(a));
-    let more = ids.len() > limit as usize;
-    ids.truncate(limit as usize);
-    let mut items = Vec::with_capacity(ids.len());
+    let mut items: Vec<Job> = Vec::with_capacity(ids.len());
+    let mut bytes = 0;
     for id in ids {
-        items.extend(show::job(step, JobId(id))?);
+        // One that cannot be read never hides the others; `doctor` names it.
+        let job = match readable(show::job(step, JobId(id)))? {
+            Ok(Some(job)) => job,
+            Ok(None) => continue,
+            Err(fault) => {
+                tracing::error!(id, fault, "a job could not be read and is not listed");
+                continue;
+            }
+        };
+        bytes += job.page_bytes();
+        if items.len() == limit as usize || (bytes > PAGE_BYTES_MAX && !items.is_empty()) {
+            return Ok(Page { items, more: true });
+        }
+        items.push(job);
     }
-    Ok(Page { items, more })
+    Ok(Page { items, more: false })
 }
 
 /// Queued and running jobs that match.

@@ -5,13 +5,15 @@
 
 use super::shelf::{Shelf, Window, free};
 use super::{names, row};
-use crate::fault::Done;
+use crate::fault::{Done, Fault};
 use crate::inbox::Step;
+use crate::savepoint::readable;
 use crate::sql;
 use rusqlite::OptionalExtension;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
 use tenure_core::Time;
+use tenure_core::bounds::{CLAIM_BYTES_MAX, CLAIM_FITS};
 use tenure_core::queue::{Claim, Idle, JobId};
 
 /// A job's place in the order of claims.
@@ -36,6 +38,8 @@ pub(super) struct Pick<'a> {
     /// The first ready job of each queue, and what follows those of a tenant and kind that were taken.
     due: BinaryHeap<Reverse<Due>>,
     met: BTreeSet<Idle>,
+    /// Ready jobs whose place or tenant cannot be read, and why.
+    pub(super) unreadable: Vec<(JobId, String)>,
     /// The engine as a whole has no slot free, and the queues were not looked at.
     pub(super) engine_full: bool,
     /// When the first of the rates that were met is whole again.
@@ -92,6 +96,7 @@ impl<'a> Pick<'a> {
             pools: Vec::new(),
             due: BinaryHeap::new(),
             met: BTreeSet::new(),
+            unreadable: Vec::new(),
             engine_full: false,
             opens_at: None,
         };
@@ -148,8 +153,17 @@ impl<'a> Pick<'a> {
         while sure < enough
             && let Some(row) = rows.next()?
         {
-            let rank = (Reverse(row.get(0)?), row::time(row, 1)?, JobId(row.get(2)?));
-            let Some(key) = row.get::<_, Option<String>>(3)? else {
+            let place = || -> rusqlite::Result<(Rank, Option<String>)> {
+                Ok(((Reverse(row.get(0)?), row::time(row, 1)?, JobId(row.get(2)?)), row.get(3)?))
+            };
+            let (rank, key) = match readable(place().map_err(Fault::from))? {
+                Ok(place) => place,
+                Err(fault) => {
+                    self.unreadable.push((JobId(row.get(2)?), fault));
+                    continue;
+                }
+            };
+            let Some(key) = key else {
                 self.queues[queue].ready.push_back((rank, None));
                 sure += 1;
                 continue;
@@ -196,9 +210,11 @@ impl<'a> Pick<'a> {
         Ok(self.tenants.len() - 1)
     }
 
-    /// The jobs to take, in order, each with its queue.
+    /// The jobs to take, in order, each with its queue: as many as are wanted, and fit into one claim.
     pub(super) fn take(&mut self) -> Done<Vec<(JobId, usize)>> {
         let mut taken = Vec::new();
+        let mut bytes = 0;
+        let mut weigh = self.step.conn.prepare_cached(sql::CLAIM_BYTES)?;
         while taken.len() < self.wanted
             && let Some(Reverse(((_, _, id), queue, pool, ready))) = self.due.pop()
         {
@@ -208,11 +224,17 @@ impl<'a> Pick<'a> {
             if self.queues[queue].room == 0 {
                 continue;
             }
+            if pool.is_some_and(|pool| self.tenants[self.pools[pool].tenant].room == 0) {
+                continue;
+            }
+            if self.wanted > CLAIM_FITS {
+                bytes += weigh.query_row([id.0], |row| row.get::<_, usize>(0)).optional()?.unwrap_or(0);
+                if bytes > CLAIM_BYTES_MAX && !taken.is_empty() {
+                    break;
+                }
+            }
             if let Some(pool) = pool {
                 let tenant = &mut self.tenants[self.pools[pool].tenant];
-                if tenant.room == 0 {
-                    continue;
-                }
                 tenant.room -= 1;
                 tenant.taken += 1;
                 if tenant.room > 0

@@ -8,21 +8,41 @@ use rusqlite::{OptionalExtension, Params};
 use std::collections::BTreeMap;
 use tenure_core::Time;
 use tenure_core::queue::worker::{
-    HOLDERS_SHOWN, KINDS_SHOWN, LATELY_MS, LEASES_COUNTED, QUEUES_SHOWN, SEEN_EVERY_MS, WATCH_MAX, workers as page,
+    HOLDERS_SHOWN, KINDS_SHOWN, LATELY_MS, LEASES_COUNTED, QUEUES_SHOWN, SIGHTINGS_MAX, WATCH_MAX, due, takes,
+    workers as page,
 };
 use tenure_core::queue::{Page, Sight, Sighting, Watch, Worker};
+
+/// The sight, in those of its queues that there are.
+pub(crate) fn known(step: &Step<'_>, sight: &Sight) -> Done<Sight> {
+    let mut known = sight.clone();
+    let mut exists = step.conn.prepare_cached(sql::QUEUE_EXISTS)?;
+    for queue in &sight.queues {
+        if !exists.exists([queue])? {
+            known.queues.remove(queue);
+        }
+    }
+    Ok(known)
+}
 
 /// Writes the sightings that are a minute old or new; when each is stored as of, by queue.
 pub(crate) fn see(step: &Step<'_>, sight: &Sight) -> Done<Vec<(String, Time)>> {
     let kinds = sight.kinds.as_ref().map(names).unwrap_or_default();
-    let minute_ago = forget::before(step.now, SEEN_EVERY_MS).0;
-    let mut write = step.conn.prepare_cached(sql::SEE)?;
     let mut read = step.conn.prepare_cached(sql::SEEN)?;
+    let mut write = step.conn.prepare_cached(sql::SEE)?;
+    let mut make_room = step.conn.prepare_cached(sql::SEE_NO_MORE)?;
     let mut seen = Vec::with_capacity(sight.queues.len());
     for queue in &sight.queues {
-        write.execute((&sight.owner, queue, &kinds, step.now.0, minute_ago))?;
-        let at = read.query_row((&sight.owner, queue, &kinds), |row| row::time(row, 0))?;
-        seen.push((queue.clone(), at));
+        let of = (&sight.owner, queue, &kinds);
+        let mut at = read.query_row(of, |row| row::time(row, 0)).optional()?;
+        if at.is_none() {
+            make_room.execute((queue, SIGHTINGS_MAX - 1))?;
+        }
+        if due(at, step.now) {
+            write.execute((of.0, of.1, of.2, step.now.0))?;
+            at = Some(step.now);
+        }
+        seen.extend(at.map(|at| (queue.clone(), at)));
     }
     Ok(seen)
 }
@@ -66,7 +86,7 @@ pub(super) fn watch(step: &Step<'_>, queue: &str, kind: &str) -> Done<Watch> {
     let mut lately = Vec::new();
     while let Some(row) = rows.next()? {
         let kinds = kinds(row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?)?;
-        let takes = kinds.as_ref().is_none_or(|kinds| kinds.iter().any(|of| of == kind));
+        let takes = takes(kinds.as_deref(), kind);
         lately.push((row.get(0)?, takes, kinds.unwrap_or_default()));
     }
     let mut last = step.conn.prepare_cached(sql::SEEN_LAST)?;

@@ -10,8 +10,9 @@ async fn situation<H: Harness>(w: &World<H>, id: JobId) -> Situation {
     w.store.situation(id).await.expect("situation").expect("the job is on record")
 }
 
-/// A worker looks for work of queue `q`, and finds nothing.
+/// A worker looks for work of queue `q`, which there is, and finds nothing.
 async fn watched<H: Harness>(w: &World<H>) {
+    w.change(Change::default()).await;
     w.idle(Claim::new("q", "ann")).await;
 }
 

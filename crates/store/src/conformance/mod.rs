@@ -19,6 +19,7 @@
 
 pub mod actors;
 pub mod attempts;
+pub mod bytes;
 pub mod claim;
 pub mod dedup;
 pub mod domain;
@@ -409,10 +410,18 @@ macro_rules! conformance {
                 y_a_due_job_waits_for_a_worker,
                 y_a_situation_carries_the_whole_job,
             }
+            bytes {
+                q2_a_claim_takes_what_fits,
+                q2_a_checkpoint_counts_in_a_claim,
+                q2_a_claim_from_several_queues_takes_what_fits,
+                q8_a_claim_that_is_full_counts_only_what_it_took,
+                x_a_page_of_jobs_ends_where_the_next_does_not_fit,
+            }
             workers {
                 y_every_claim_is_a_sighting,
                 y_a_worker_is_seen_in_each_of_its_queues,
                 y_a_sighting_tells_the_kinds,
+                i19_sightings_of_a_queue_are_bounded,
                 y_many_kinds_are_cut,
                 y_a_sighting_is_rewritten_once_a_minute,
                 y_two_handles_keep_one_sighting,

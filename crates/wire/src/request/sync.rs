@@ -30,8 +30,7 @@ pub fn add(body: Body<'_>) -> Result<Vec<NewChunk>, Problem> {
 }
 
 fn chunks(object: &mut Object<'_>) -> Result<Vec<NewChunk>, Problem> {
-    let objects = object.list("chunks", |_| &shape::CHUNK)?;
-    Ok(objects.into_iter().map(|mut object| chunk(&mut object)).collect())
+    object.list("chunks", |_| &shape::CHUNK, |mut object| Ok(chunk(&mut object)))
 }
 
 fn chunk(object: &mut Object<'_>) -> NewChunk {

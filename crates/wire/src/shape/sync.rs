@@ -2,12 +2,13 @@
 
 use super::{ERROR, HELD, Holds, PRIORITY, REASON, SPAN, Shape, WORKER, optional, required};
 use tenure::bounds;
-use tenure::sync::ROW_COUNT_MAX;
+use tenure::sync::{CHUNKS_MAX, ROW_COUNT_MAX};
 
 const LEASE: Holds = Holds::Int(bounds::LEASE_MS.0 as i64, bounds::LEASE_MS.1 as i64);
 const CLAIMER: super::Field =
     required("worker", Holds::Text, "Who claims; named again in every write under the lease.");
-const CHUNKS: Holds = Holds::List(&[&CHUNK]);
+const CHUNKS: Holds = Holds::List((0, CHUNKS_MAX), &[&CHUNK]);
+const MORE_CHUNKS: Holds = Holds::List((1, CHUNKS_MAX), &[&CHUNK]);
 
 /// A chunk to plan.
 pub static CHUNK: Shape = Shape {
@@ -41,7 +42,7 @@ pub static PLAN: Shape = Shape {
 
 /// Chunks to add to a sync.
 pub static ADD: Shape =
-    Shape { name: "SyncChunks", fields: &[required("chunks", CHUNKS, "1 to 250,000 chunks, 16 MiB in all.")] };
+    Shape { name: "SyncChunks", fields: &[required("chunks", MORE_CHUNKS, "1 to 250,000 chunks, 16 MiB in all.")] };
 
 /// A claim of the first sync that waits.
 pub static CLAIM: Shape = Shape {

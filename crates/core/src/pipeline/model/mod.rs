@@ -12,6 +12,7 @@ use super::request::*;
 use super::rules::{self, Judgement, Settled};
 use super::unit::*;
 use super::{RECOVERED_PER_CLAIM, RETENTION_MS};
+use crate::bounds::CLAIM_BYTES_MAX;
 use crate::lease::{LostReason, Pulse, Token, Tokens, live, renewed};
 use crate::queue::Lease;
 use crate::time::Time;
@@ -136,15 +137,32 @@ impl Pipelines {
             found.extend(ready.into_iter().flatten().take(claim.max as usize));
         }
         found.sort();
-        let units = found
-            .into_iter()
-            .take(claim.max as usize)
-            .map(|(_, id)| self.grant(id, claim, tokens.draw(), now))
-            .collect();
+        let mut units = Vec::new();
+        let mut bytes = 0;
+        for (_, id) in found.into_iter().take(claim.max as usize) {
+            let input = self.input(&self.units[&id]);
+            bytes += input.len();
+            if bytes > CLAIM_BYTES_MAX && !units.is_empty() {
+                break;
+            }
+            units.push(self.grant(id, input, claim, tokens.draw(), now));
+        }
         Some(Claims { units })
     }
 
-    fn grant(&mut self, id: i64, claim: &Claim, token: Token, now: Time) -> ClaimedUnit {
+    /// What a unit works on.
+    fn input(&self, unit: &Unit) -> String {
+        match &unit.segment {
+            Some(_) => unit.input.clone().unwrap_or_else(|| "null".to_owned()),
+            None => {
+                let output = |need: &String| self.stage(unit.run, need).and_then(|need| need.output.clone());
+                let needs: Vec<_> = unit.needs.iter().map(|need| (need.clone(), output(need))).collect();
+                compose_input(&self.runs[&unit.run].run.input, &needs)
+            }
+        }
+    }
+
+    fn grant(&mut self, id: i64, input: String, claim: &Claim, token: Token, now: Time) -> ClaimedUnit {
         let mut unit = self.units[&id].clone();
         unit.granted_ms = claim.lease_ms.unwrap_or(unit.lease_ms);
         let expires_at = now.plus_ms(unit.granted_ms);
@@ -155,14 +173,6 @@ impl Pipelines {
         unit.lease =
             Some(Lease { owner: claim.owner.clone(), token, granted_at: now, expires_at, pulse: Pulse::default() });
         let run = &self.runs[&unit.run].run;
-        let input = match &unit.segment {
-            Some(_) => unit.input.clone().unwrap_or_else(|| "null".to_owned()),
-            None => {
-                let output = |need: &String| self.stage(unit.run, need).and_then(|need| need.output.clone());
-                let needs: Vec<_> = unit.needs.iter().map(|need| (need.clone(), output(need))).collect();
-                compose_input(&run.input, &needs)
-            }
-        };
         let claimed = ClaimedUnit {
             run: unit.run,
             pipeline: unit.pipeline.clone(),

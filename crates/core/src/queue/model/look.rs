@@ -6,6 +6,7 @@ use super::super::job::{Job, JobId, Lease, Status};
 use super::super::request::{Filter, Page, QueueInfo};
 use super::super::worker::HOLDERS_SHOWN;
 use super::{Queues, sooner};
+use crate::bounds::PAGE_BYTES_MAX;
 use crate::time::Time;
 use std::collections::BTreeSet;
 
@@ -30,9 +31,20 @@ impl Queues {
                 && filter.status.is_none_or(|status| job.status == status)
                 && filter.kind.as_ref().is_none_or(|kind| job.kind == *kind)
         };
-        let mut found = self.jobs.range(..before.unwrap_or(JobId(i64::MAX))).rev().map(|(_, job)| job).filter(matches);
-        let items: Vec<Job> = found.by_ref().take(limit).map(|job| self.shown(job)).collect();
-        Page { items, more: found.next().is_some() }
+        let found = self.jobs.range(..before.unwrap_or(JobId(i64::MAX))).rev().map(|(_, job)| job).filter(matches);
+        let mut items: Vec<Job> = Vec::new();
+        let mut bytes = 0;
+        let mut more = false;
+        for job in found {
+            let job = self.shown(job);
+            bytes += job.page_bytes();
+            more = items.len() == limit || (bytes > PAGE_BYTES_MAX && !items.is_empty());
+            if more {
+                break;
+            }
+            items.push(job);
+        }
+        Page { items, more }
     }
 
     /// One queue and its counts.

@@ -12,7 +12,7 @@ use super::event::{self, Event, What};
 use super::job::{Attempt, Job, JobId, Outcome, Reason, Status};
 use super::request::*;
 use super::rules::{self, Current, Judgement, Presented, Running, Settled};
-use crate::bounds::{ATTEMPTS_KEPT, RECEIPT_MS};
+use crate::bounds::{ATTEMPTS_KEPT, CLAIM_BYTES_MAX, RECEIPT_MS};
 use crate::lease::{Epoch, LostReason, Pulse, Token, Tokens, live, renewed};
 use crate::time::Time;
 use shelf::{Jobs, Rank, Shelf};
@@ -168,7 +168,8 @@ impl Queues {
     }
 
     /// Takes jobs that are due, by priority, age and id (Q2), as far as limits, rates and lanes allow (Q8, Q9). Leases
-    /// that ran out come back first, so that no sweeper is needed (L7) and their slots are free (Q8).
+    /// that ran out come back first, so that no sweeper is needed (L7) and their slots are free (Q8). The claim ends before
+    /// the first that would not fit into [`CLAIM_BYTES_MAX`].
     pub fn claim(&mut self, claim: &Claim, now: Time) -> Claims {
         self.see(claim, now);
         let queues: BTreeSet<&str> = claim.queues.iter().map(String::as_str).collect();
@@ -187,6 +188,7 @@ impl Queues {
         let mut met = BTreeSet::new();
         let mut opens_at = None;
         let mut jobs = Vec::new();
+        let mut bytes = 0;
         let mut shared: BTreeMap<String, Token> = BTreeMap::new();
         let started = match claim.grants {
             Grants::Each => claim.max as usize,
@@ -194,6 +196,10 @@ impl Queues {
         };
         while jobs.len() < claim.max as usize {
             let Some((id, queue)) = self.first_due(&queues, claim, now, &mut met, &mut opens_at) else { break };
+            bytes += self.jobs[&id].claim_bytes();
+            if bytes > CLAIM_BYTES_MAX && !jobs.is_empty() {
+                break;
+            }
             let token = match (claim.grants, shared.get(&queue)) {
                 (Grants::Shared { .. }, Some(token)) => *token,
                 (grants, _) => {

@@ -1,7 +1,7 @@
 //! Sightings: who looked for work, remembered for a day.
 
 use super::super::request::{Claim, Page};
-use super::super::worker::{self, KINDS_SHOWN, LATELY_MS, SIGHTING_MS, Sight, Sighting, Watch, Worker};
+use super::super::worker::{self, KINDS_SHOWN, LATELY_MS, SIGHTING_MS, SIGHTINGS_MAX, Sight, Sighting, Watch, Worker};
 use super::Queues;
 use crate::time::Time;
 use std::collections::BTreeMap;
@@ -29,13 +29,30 @@ impl Sightings {
     }
 }
 
+impl Sightings {
+    /// Makes room for one more of `queue`, in place of the oldest.
+    fn make_room(&mut self, queue: &str) {
+        let here = || self.0.iter().filter(|((_, of, _), _)| of == queue);
+        if here().count() < SIGHTINGS_MAX {
+            return;
+        }
+        let oldest = here().min_by_key(|((owner, ..), seen)| (seen.at, std::cmp::Reverse(owner)));
+        if let Some(oldest) = oldest.map(|(of, _)| of.clone()) {
+            self.0.remove(&oldest);
+        }
+    }
+}
+
 impl Queues {
-    /// Every claim is a sighting in each of its queues, written again when it is a minute old.
+    /// Every claim is a sighting in each of its queues that there is, written again when it is a minute old.
     pub(super) fn see(&mut self, claim: &Claim, now: Time) {
         let Sight { owner, queues, kinds } = Sight::of(claim);
-        for queue in queues {
-            let seen = self.sightings.0.entry((owner.clone(), queue, kinds.clone()));
-            let seen = seen.or_insert(Seen { first_at: now, at: now });
+        for queue in queues.into_iter().filter(|queue| self.queues.contains_key(queue)) {
+            let of = (owner.clone(), queue, kinds.clone());
+            if !self.sightings.0.contains_key(&of) {
+                self.sightings.make_room(&of.1);
+            }
+            let seen = self.sightings.0.entry(of).or_insert(Seen { first_at: now, at: now });
             if worker::due(Some(seen.at), now) {
                 seen.at = now;
             }
@@ -68,7 +85,7 @@ impl Queues {
         let last = last.min_by_key(|(owner, at)| (std::cmp::Reverse(*at), *owner));
         let lately = here().filter(|(_, seen)| seen.at.plus_ms(LATELY_MS) > now);
         let rows = lately.map(|((owner, _, kinds), _)| {
-            let takes = kinds.as_ref().is_none_or(|kinds| kinds.iter().any(|of| of == kind));
+            let takes = worker::takes(kinds.as_deref(), kind);
             (owner.clone(), takes, kinds.clone().unwrap_or_default())
         });
         Watch::of(rows, last.map(|(owner, at)| (owner.clone(), at)))

@@ -1,8 +1,9 @@
 //! Definitions, runs, and the orchestrator.
 
-use super::tools::{at_once, chain, done, fail, now};
+use super::tools::{Grip, at_once, chain, done, fail, now};
 use crate::conformance::Harness;
 use crate::conformance::tools::World;
+use tenure_core::bounds::{BODY_BYTES_MAX, CLAIM_BYTES_MAX};
 use tenure_core::pipeline::{
     Act, Advanced, Applied, Claim, Definition, Filter, NewRun, RETENTION_MS, Reason, RunId, RunStatus, Stage,
     StartRefusal, Status, Taken,
@@ -338,4 +339,34 @@ pub async fn p5_an_orchestrator_without_retries_may_rest<H: Harness>() {
     assert_eq!(again(&world).await, Some(5_000));
     world.pass_ms(5_000).await;
     assert_eq!(again(&world).await, None, "it is READY");
+}
+
+/// A claim carries so many bytes of inputs and no more, whether they are a run's, an output's or several outputs', and at
+/// least one unit.
+pub async fn q2_a_claim_of_units_takes_what_fits<H: Harness>() {
+    let w = World::<H>::open().await;
+    let whole = CLAIM_BYTES_MAX / BODY_BYTES_MAX;
+    let big = format!("\"{}\"", "x".repeat(BODY_BYTES_MAX - 2));
+    let joined = Stage::new("both").needs(["a", "b"]);
+    w.apply(Definition::new("p").stage(Stage::new("a")).stage(Stage::new("b")).stage(joined)).await;
+    for _ in 0..whole + 2 {
+        let run = NewRun::new("p", big.as_str());
+        w.store.start_run(run).await.expect("start").expect("the pipeline is on record");
+    }
+    w.advance().await;
+    for stage in ["a", "b"] {
+        for expected in [whole, 2, 0] {
+            let units = w.grab_all(Claim::new("p", stage, "w").max(100)).await;
+            assert_eq!(units.len(), expected, "{stage}");
+            assert!(units.iter().all(|unit| unit.attempt == 1 && unit.input.len() == BODY_BYTES_MAX));
+            for unit in &units {
+                w.end(&Grip::of(unit, "w"), done(&big)).await.expect("held");
+            }
+        }
+    }
+    w.advance().await;
+    // Two outputs each, and the names around them: seven of these fit, not eight.
+    for expected in [7, 7, 4, 0] {
+        assert_eq!(w.grab_all(Claim::new("p", "both", "w").max(100)).await.len(), expected);
+    }
 }

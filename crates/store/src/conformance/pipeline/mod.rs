@@ -83,6 +83,7 @@ macro_rules! pipeline_conformance {
                 p3_an_output_is_the_input_of_what_follows,
                 y_a_claim_of_an_unknown_pipeline_or_stage_is_absent,
                 x_units_are_claimed_by_priority_then_age,
+                q2_a_claim_of_units_takes_what_fits,
                 x_runs_are_listed_newest_first_in_pages,
                 x_pipelines_are_listed_by_name,
                 i19_a_settled_run_is_kept_seven_days,
