@@ -88,7 +88,8 @@ impl Failure {
 
     /// `{"error": {…}}`, for programs.
     pub(crate) fn json(&self) -> String {
-        Problem { message: self.said().to_owned(), ..self.problem.clone() }.to_json().to_string()
+        let problem = Problem { message: self.said().to_owned(), ..self.problem.clone() };
+        text::escaped_json(&problem.to_json().to_string())
     }
 
     /// Here the caller is the store's operator: what the store said is for their eyes.

@@ -4,6 +4,7 @@ mod care;
 mod commands;
 mod demo;
 mod domains;
+mod escapes;
 mod operate;
 mod pipelines;
 mod schedule;
