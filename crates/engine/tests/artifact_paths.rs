@@ -161,25 +161,34 @@ async fn p7_a_path_that_is_not_the_units_own_is_found_and_not_read() {
     let store = Folder::new(folder.path());
     let (engine, run) = begun().await;
     let unit = engine.stage_worker().claim(Claim::new("p", "make", "w")).await.unwrap().units.remove(0);
-    // Written by somebody else, each as it was recorded: but not below `RUN/make/v1/_/`.
-    let long = format!("{run}/make/v1/_/{}", "x".repeat(300));
-    let paths = [
-        format!("{run}/make/v1/_/mine"),
+    let worker = engine.stage_worker();
+    let complete = |paths: &[&str]| {
+        let artifacts = paths.iter().map(|path| recorded(path)).collect();
+        let record = Record { token: unit.token, artifacts, sealed: None };
+        let act = Act::Complete { output: None, record: Some(record) };
+        worker.finish(Ending { unit: unit.key(), owner: "w".to_owned(), token: unit.token, act })
+    };
+    // Another unit's, or nobody's: not recorded.
+    for path in [
         format!("{run}/other/v1/_/x"),
-        format!("{run}/make/v2/_/x"),
+        format!("{run}0/make/v1/_/x"),
         format!("{run}/make/v1/s0/x"),
+        format!("{run}/make/v1/_"),
+        format!("{run}/make/1/_/x"),
         "secrets".to_owned(),
-    ];
-    for path in &paths {
+    ] {
+        let refused = complete(&[&path]).await.unwrap_err().to_string();
+        assert!(refused.contains("artifacts[0].path") && refused.contains("below"), "{refused}");
+    }
+    // Of another version, or longer than any file's name: these only who looks at the files can tell.
+    let (mine, other) = (format!("{run}/make/v1/_/mine"), format!("{run}/make/v2/_/x"));
+    let long = format!("{run}/make/v1/_/{}", "x".repeat(300));
+    for path in [&mine, &other] {
         store.write(path, Box::pin(TEXT)).await.unwrap();
     }
-    let artifacts = paths.iter().chain([&long]).map(|path| recorded(path)).collect();
-    let record = Record { token: unit.token, artifacts, sealed: None };
-    let act = Act::Complete { output: None, record: Some(record) };
-    let ending = Ending { unit: unit.key(), owner: "w".to_owned(), token: unit.token, act };
-    engine.stage_worker().finish(ending).await.unwrap();
+    complete(&[&mine, &other, &long]).await.unwrap();
     let (looked_at, findings) = engine.verify_run(run, &store).await.unwrap();
-    assert_eq!((looked_at, findings.len()), (6, 5), "{findings:?}");
+    assert_eq!((looked_at, findings.len()), (3, 2), "{findings:?}");
     for finding in findings {
         let why = finding.why.unwrap_or_default();
         let word = if finding.artifact.path == long { "too long" } else { "not below" };
