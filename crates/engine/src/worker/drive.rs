@@ -9,11 +9,12 @@ use super::{Report, Worker};
 use crate::clock::Moment;
 use crate::heart::{self, Cancelled, Heart, Hold, Span};
 use crate::{Result, Tenure};
-use futures_util::StreamExt;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, FusedFuture};
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -24,6 +25,9 @@ use tokio::sync::watch;
 
 /// How long a worker that must leave now waits for the store.
 const LEAVE_NOW: Duration = Duration::from_secs(2);
+/// How long one that was told to leave waits for it at least, once its handlers have ended: its grace may be over by then.
+/// An ending can take for ever, as one of a job that a user's transaction holds.
+const LEAVE: Duration = Duration::from_secs(5);
 /// How long what is known of limits is believed. A prefetched job too many costs fairness, never W.
 const LIMITS_KNOWN_FOR: Duration = Duration::from_secs(5);
 /// Between tries to commit a started mark.
@@ -90,12 +94,36 @@ pub(super) async fn drive(
             None => std::future::pending().await,
         }
     };
+    let grace = plan.grace;
+    let (mut leave, mut leave_now) = (std::pin::pin!(leave.fuse()), std::pin::pin!(leave_now.fuse()));
     tokio::select! {
-        hurried = driver.shift(Shift::new(plan), leave, leave_now) => {
+        left = driver.shift(Shift::new(plan), leave.as_mut(), leave_now.as_mut()) => {
+            let unsettled = driver.floor.endings.unsettled();
             drop(driver);
-            let patience = if hurried { LEAVE_NOW } else { Duration::MAX };
-            // What was not written is found by recovery.
-            let _ = tokio::time::timeout(patience, finisher.close()).await;
+            let told = async {
+                let asked_at = match left.asked_at {
+                    Some(at) => at,
+                    // It had nothing left to do, and nobody had told it to leave.
+                    None => {
+                        leave.await;
+                        Moment::now()
+                    }
+                };
+                tokio::time::sleep(grace.saturating_sub(asked_at.until(Moment::now())).max(LEAVE)).await;
+            };
+            let told_now = async {
+                if !left.now {
+                    leave_now.await;
+                }
+                tokio::time::sleep(LEAVE_NOW).await;
+            };
+            tokio::select! {
+                () = finisher.close() => {}
+                // What was not written is found by recovery.
+                () = async { tokio::select! { () = told => {}, () = told_now => {} } } => {
+                    tracing::warn!(endings = unsettled.load(Ordering::SeqCst), "left before the store took all endings");
+                }
+            }
         }
         // Nothing more is written; what was in hand is found by recovery.
         () = killed => {}
@@ -104,38 +132,46 @@ pub(super) async fn drive(
     Ok(report)
 }
 
+/// How a shift came to its end.
+#[derive(Clone, Copy, Default)]
+struct Left {
+    /// When it was told to.
+    asked_at: Option<Moment>,
+    /// Whether it had to end now.
+    now: bool,
+}
+
 impl Driver {
-    /// Works a whole shift; answers whether it had to end now.
+    /// Works a whole shift.
     async fn shift(
         &mut self,
         mut shift: Shift,
-        leave: impl Future<Output = ()>,
-        leave_now: impl Future<Output = ()>,
-    ) -> bool {
+        mut leave: Pin<&mut impl FusedFuture<Output = ()>>,
+        mut leave_now: Pin<&mut impl FusedFuture<Output = ()>>,
+    ) -> Left {
         let queues = self.worker.queue_names();
         let mut listener = self.tenure.store.signals().listen(queues);
-        let (mut leave, mut leave_now) = (std::pin::pin!(leave), std::pin::pin!(leave_now));
-        let (mut leaving, mut leaving_now) = (false, false);
+        let mut left = Left::default();
         let mut patience = std::pin::pin!(tokio::time::sleep(Duration::MAX));
         let mut event = Event::Look;
         loop {
             for order in shift.step(event, Moment::now()) {
                 if order == Order::Over {
-                    return leaving_now;
+                    return left;
                 }
                 self.carry_out(order);
             }
             let rest = shift.next().map_or(Duration::MAX, |next| Moment::now().until(next));
             event = tokio::select! {
                 biased;
-                () = &mut leave_now, if !leaving_now => {
-                    leaving_now = true;
+                () = &mut leave_now, if !leave_now.is_terminated() => {
+                    left.now = true;
                     patience.as_mut().reset(tokio::time::Instant::now() + LEAVE_NOW);
                     Event::LeaveNow
                 }
-                () = &mut patience, if leaving_now => return true,
-                () = &mut leave, if !leaving => {
-                    leaving = true;
+                () = &mut patience, if left.now => return left,
+                () = &mut leave, if !leave.is_terminated() => {
+                    left.asked_at = Some(Moment::now());
                     Event::Leave
                 }
                 Some(came) = self.under_way.next() => self.came(came),
