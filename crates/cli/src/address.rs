@@ -15,6 +15,11 @@ fn secrets(url: &str) -> Vec<&str> {
     in_userinfo.into_iter().chain(in_options).filter(|secret| !secret.is_empty()).collect()
 }
 
+/// Whether an address has something that must not be printed.
+pub(crate) fn has_secret(url: &str) -> bool {
+    !secrets(url).is_empty()
+}
+
 /// `text`, which speaks of the store at `url`, without that store's secrets.
 pub(crate) fn masked(text: &str, url: &str) -> String {
     secrets(url).into_iter().fold(text.to_owned(), |text, secret| text.replace(secret, "***"))

@@ -13,6 +13,7 @@ mod config;
 mod failure;
 mod keeper;
 mod output;
+mod secrecy;
 mod span;
 
 use clap::Parser;
@@ -59,12 +60,16 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
+    secrecy::begin();
     // Some processes are parts of others, and have no command line of their own.
     if let Some(ended) = keeper::asked().or_else(commands::demo::worker::asked) {
         return ended;
     }
     let cli = Cli::parse();
     let output = Output::new(cli.json);
+    if cli.store.as_deref().is_some_and(secrecy::on_the_command_line) {
+        output.note(secrecy::WARNING);
+    }
     let ran = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

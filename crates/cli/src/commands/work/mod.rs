@@ -4,6 +4,7 @@
 //! and nowhere else: nothing of a job ever becomes part of a command line.
 
 mod capture;
+mod children;
 mod ending;
 mod environment;
 mod handed;
@@ -16,6 +17,7 @@ use crate::failure::Failure;
 use crate::keeper::{Limit, Limits};
 use crate::output::Output;
 use crate::span;
+use children::Children;
 use clap::Args;
 use environment::Environment;
 use program::Program;
@@ -159,7 +161,8 @@ impl Work {
             .with_writer(std::io::stderr)
             .with_ansi(std::io::stderr().is_terminal())
             .init();
-        let bench = Arc::new(self.bench()?);
+        let cannot = |error: std::io::Error| Failure::unavailable(format!("cannot look after programs: {error}"));
+        let (bench, children) = (Arc::new(self.bench()?), Arc::new(Children::begin().map_err(cannot)?));
         for warning in handed::warnings() {
             output.note(&warning);
         }
@@ -180,7 +183,7 @@ impl Work {
             .grace(Duration::from_millis(self.grace))
             .cancel_grace(stop_within)
             .timeout_grace(stop_within)
-            .handle_any(move |cx| run::run(bench.clone(), cx));
+            .handle_any(move |cx| run::run(bench.clone(), children.clone(), cx));
         for queue in self.queues {
             worker = worker.queue(queue);
         }
