@@ -121,7 +121,7 @@ fn p7_verify_tells_what_is_wrong_with_each_artifact_and_repairs_only_what_it_cou
     std::fs::remove_file(file("fifo")).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(file("fifo")).status().unwrap().success());
     std::fs::remove_file(file("gone")).unwrap();
-    std::fs::set_permissions(file("closed"), std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+    std::fs::set_permissions(file("closed"), std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
     let unprivileged = Unprivileged::of(&place);
     let verify = |more: &[&str]| {
         let output =
