@@ -40,9 +40,18 @@ impl Failure {
     }
 
     /// Artifacts are not what was recorded of them.
-    pub(crate) fn artifacts(count: usize) -> Failure {
-        let are = if count == 1 { "artifact is" } else { "artifacts are" };
-        let message = format!("{count} {are} missing or corrupt; --repair has them made again once the run has ended");
+    pub(crate) fn artifacts(damaged: usize, unreadable: usize) -> Failure {
+        let of = |count: usize| if count == 1 { "artifact" } else { "artifacts" };
+        let damage = format!(
+            "{damaged} {} missing or corrupt; --repair has what is missing or corrupt made again once the run has ended",
+            of(damaged)
+        );
+        let unread = format!("{unreadable} {} unreadable: see why", of(unreadable));
+        let message = match (damaged, unreadable) {
+            (_, 0) => damage,
+            (0, _) => unread,
+            _ => format!("{unread}; {damage}"),
+        };
         Failure { problem: Problem::new(Kind::Conflict, "artifacts_damaged", message), exit: 65 }
     }
 
@@ -88,7 +97,8 @@ impl Failure {
 
     /// `{"error": {…}}`, for programs.
     pub(crate) fn json(&self) -> String {
-        Problem { message: self.said().to_owned(), ..self.problem.clone() }.to_json().to_string()
+        let problem = Problem { message: self.said().to_owned(), ..self.problem.clone() };
+        text::escaped_json(&problem.to_json().to_string())
     }
 
     /// Here the caller is the store's operator: what the store said is for their eyes.

@@ -12,6 +12,7 @@ mod config;
 mod failure;
 mod keeper;
 mod output;
+mod secrecy;
 mod service;
 mod span;
 
@@ -63,12 +64,16 @@ struct Cli {
 const LAST_WORD: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
+    secrecy::begin();
     // Some processes are parts of others, and have no command line of their own.
     if let Some(ended) = keeper::asked().or_else(commands::demo::worker::asked) {
         return ended;
     }
     let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
     let output = Output::new(cli.json);
+    if cli.store.as_ref().is_some_and(secrecy::on_the_command_line) {
+        output.note(secrecy::WARNING);
+    }
     let ran = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

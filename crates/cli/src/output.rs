@@ -26,7 +26,7 @@ impl Output {
     /// Prints `reply` as JSON, or else what `plain` prints.
     pub(crate) fn show<T: Serialize>(&self, reply: &T, plain: impl FnOnce(&Output, &T)) {
         if self.json {
-            self.line(&serde_json::to_string(reply).unwrap_or_default());
+            self.line(&text::escaped_json(&serde_json::to_string(reply).unwrap_or_default()));
         } else {
             plain(self, reply);
         }

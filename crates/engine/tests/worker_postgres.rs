@@ -1,9 +1,13 @@
 //! The worker's heartbeats on PostgreSQL: on a thread and on connections of their own.
 
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::time::Duration;
 use tenure::prelude::*;
+use tenure::{JobId, JobInfo, Status};
 use tenure_testing::{PostgresServer, ServerOptions, StopMode, TestDatabase};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::watch;
 use tokio_postgres::{Client, NoTls};
 
 #[derive(Serialize, Deserialize, Job)]
@@ -13,6 +17,8 @@ struct Step {
 }
 
 const LEASE: Duration = Duration::from_millis(1_500);
+/// No wait here takes as long; one that does is in vain.
+const STUCK: Duration = Duration::from_secs(60);
 
 async fn connect(url: &str) -> Client {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
@@ -162,4 +168,119 @@ async fn c6_a_worker_goes_over_from_a_primary_that_is_frozen() {
     assert_eq!(over, Some(2));
     stop.send(()).unwrap();
     working.await.unwrap().unwrap();
+}
+
+/// Five jobs of one worker. The first is held by a transaction of a user's that stays open when its handler ends; the others
+/// end when they are told.
+struct Held {
+    _database: TestDatabase,
+    tenure: Tenure,
+    jobs: Vec<JobId>,
+    worker: Option<tenure::Worker>,
+    /// The user: rolled back when it is dropped.
+    user: UnboundedReceiver<Client>,
+    go: watch::Sender<bool>,
+    hand: Client,
+}
+
+impl Held {
+    async fn new() -> Held {
+        let database = TestDatabase::create().await.unwrap();
+        let tenure = Tenure::open(database.url()).await.unwrap();
+        let enqueued = tenure.enqueue_all((0..5).map(|n| Step { n })).await.unwrap();
+        let (handed, user) = unbounded_channel();
+        let (go, told) = watch::channel(false);
+        let url: Arc<str> = database.url().into();
+        let work = move |cx: Context, job: Step| {
+            let (url, handed, mut told) = (url.clone(), handed.clone(), told.clone());
+            async move {
+                if job.n > 0 {
+                    told.wait_for(|go| *go).await?;
+                    return Outcome::<()>::done(());
+                }
+                let user = connect(&url).await;
+                user.batch_execute("begin").await?;
+                let held = "select tenure.held($1, $2, $3)";
+                user.query(held, &[&cx.id().0, &cx.owner(), &cx.token().0]).await?;
+                handed.send(user)?;
+                Outcome::<()>::done(())
+            }
+        };
+        let worker = Some(tenure.worker().lease(LEASE).concurrency(5).handle(work));
+        let jobs = enqueued.into_iter().map(|one| one.id).collect();
+        let hand = connect(database.url()).await;
+        Held { _database: database, tenure, jobs, worker, user, go, hand }
+    }
+
+    async fn job(&self, n: usize) -> JobInfo {
+        self.tenure.job(self.jobs[n]).await.unwrap().unwrap()
+    }
+
+    /// Returns when the store waits for the user.
+    async fn blocked(&self) {
+        let waiting = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+        while self.hand.query(waiting, &[]).await.unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    async fn completed(&self, n: usize) {
+        while self.job(n).await.status != Status::Completed {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l10_endings_of_a_worker_do_not_wait_for_one_that_a_user_holds() {
+    // The others end together with the held one, or while it is waited for.
+    for together in [true, false] {
+        let mut held = Held::new().await;
+        held.go.send_replace(together);
+        let working = tokio::spawn(held.worker.take().unwrap().drain());
+        let user = held.user.recv().await.unwrap();
+        held.blocked().await;
+        held.go.send_replace(true);
+        let others = async {
+            for n in 1..5 {
+                held.completed(n).await;
+            }
+        };
+        tokio::time::timeout(STUCK, others).await.unwrap_or_else(|_| panic!("the others wait, together: {together}"));
+        assert_eq!(held.job(0).await.status, Status::Running);
+        drop(user);
+        let report = tokio::time::timeout(STUCK, working).await.expect("it ends").unwrap().unwrap();
+        assert_eq!((report.completed, report.refused), (5, 0), "together: {together}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn v5_a_worker_that_is_told_to_leave_does_not_wait_for_a_users_transaction() {
+    // Told while it works, or while it waits for its last ending.
+    for drains in [false, true] {
+        let mut held = Held::new().await;
+        held.go.send_replace(true);
+        let worker = held.worker.take().unwrap().grace(Duration::from_millis(100));
+        let worker = if drains { worker.until_idle() } else { worker };
+        let (leave, told) = tokio::sync::oneshot::channel::<()>();
+        let working = tokio::spawn(worker.run_until(async { told.await.unwrap() }));
+        let user = held.user.recv().await.unwrap();
+        for n in 1..5 {
+            held.completed(n).await;
+        }
+        held.blocked().await;
+        leave.send(()).unwrap();
+        let report = tokio::time::timeout(STUCK, working).await.unwrap_or_else(|_| panic!("stayed: {drains}"));
+        assert_eq!(report.unwrap().unwrap().completed, 4);
+        assert_eq!(held.job(0).await.status, Status::Running, "the user holds it still");
+        // Nobody renews its lease any more: recovery returns it once the user has let go.
+        drop(user);
+        let returned = async {
+            while held.job(0).await.status == Status::Running {
+                held.tenure.recover(100).await.unwrap();
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(STUCK, returned).await.expect("it is returned");
+    }
 }

@@ -29,6 +29,24 @@ impl Address {
         &self.0
     }
 
+    /// Whether it holds a password, as far as can be told: one that cannot be read to the letter may.
+    #[must_use]
+    pub fn has_password(&self) -> bool {
+        if !self.0.starts_with("postgres") {
+            return false;
+        }
+        ServerAddress::read(&self.0).map_or(true, |server| {
+            let user = server.base.rsplit_once('@').map_or("", |(user, _)| user);
+            let in_user = user.split_once("://").is_some_and(|(_, user)| user.contains(':'));
+            // An address inside one, of where to listen, is encoded.
+            let holds = |(name, value): &(&str, &str)| match *name {
+                "listen_url" => value.to_ascii_lowercase().contains("%40"),
+                name => name.contains("pass"),
+            };
+            in_user || server.options.iter().any(holds)
+        })
+    }
+
     /// Reads `postgres://USER:PASSWORD@HOST:PORT,…/DATABASE?NAME=VALUE&…`.
     pub fn server(&self) -> Result<ServerAddress<'_>, StoreError> {
         ServerAddress::read(&self.0).map_err(|wrong| StoreError::Address { message: wrong.to_owned() })
@@ -175,6 +193,18 @@ fn plain(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_password_is_noticed_wherever_it_stands() {
+        let unreadable = "postgres://u:p@ss@h/db";
+        let listening = "postgres://u@h/db?listen_url=postgres%3A%2F%2Fu%3Ap%40h";
+        for with in ["postgres://u:p@h/db", "postgresql://u@h/db?password=p", unreadable, listening] {
+            assert!(Address::new(with).has_password(), "{with}");
+        }
+        for without in ["postgres://u@h:5432/db?x=1", "sqlite:a:b@c.db", "memory:", ""] {
+            assert!(!Address::new(without).has_password(), "{without}");
+        }
+    }
 
     #[test]
     fn an_address_is_shown_as_scheme_host_and_database() {

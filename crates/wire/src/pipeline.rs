@@ -584,8 +584,10 @@ pub struct Found {
     pub segment: Option<String>,
     /// Where it should be.
     pub path: String,
-    /// `missing` or `corrupt`.
+    /// `missing`, `corrupt` or `unreadable`.
     pub fault: &'static str,
+    /// Why it is unreadable.
+    pub why: Option<String>,
 }
 
 impl Verified {
@@ -597,6 +599,7 @@ impl Verified {
             segment: finding.unit.segment,
             path: finding.artifact.path,
             fault: finding.fault.as_str(),
+            why: finding.why,
         };
         let repaired = repaired.map(RunStatus::as_str);
         Verified { artifacts, findings: findings.into_iter().map(one).collect(), repaired }

@@ -436,7 +436,11 @@ pub static CLAIM_UNITS: Shape = Shape {
 pub static ARTIFACT: Shape = Shape {
     name: "NewArtifact",
     fields: &[
-        required("path", Holds::Text, "Where it is, below the root of the artifacts."),
+        required(
+            "path",
+            Holds::Text,
+            "Where it is, below the root of the artifacts: RUN/STAGE/vVERSION/SEGMENT/NAME, `_` for no segment.",
+        ),
         required("size", Holds::Int(0, (1 << 53) - 1), "Its bytes."),
         required("blake3", Holds::Text, "Its BLAKE3 hash, in 64 lower-case hexadecimal digits."),
     ],

@@ -1,9 +1,10 @@
 //! Text from strangers, made safe to show.
 
-/// Whether a character could move the cursor, colour a terminal or turn the text around it.
+/// Whether a character could move the cursor, colour a terminal, turn the text around it, break its line, or stand there
+/// unseen. All of them are below U+10000.
 fn misleading(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c, '\u{061c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// `text` with control and bidirectional characters written as escapes.
@@ -16,6 +17,27 @@ pub fn escaped(text: &str) -> String {
         } else {
             shown.push(c);
         }
+    }
+    shown
+}
+
+/// JSON with control, bidirectional and invisible characters written as `\uXXXX`, on one line: the same value, fit to be
+/// shown.
+#[must_use]
+pub fn escaped_json(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    let (mut in_string, mut after_backslash) = (false, false);
+    for c in json.chars() {
+        if misleading(c) && in_string {
+            shown.push_str(&format!("\\u{:04x}", c as u32));
+        } else if misleading(c) {
+            // Between values there is no other than white space, and any white space means the same.
+            shown.push(' ');
+        } else {
+            shown.push(c);
+        }
+        in_string ^= c == '"' && !after_backslash;
+        after_backslash = c == '\\' && !after_backslash;
     }
     shown
 }
@@ -64,6 +86,15 @@ mod tests {
     fn terminal_codes_are_shown_not_obeyed() {
         assert_eq!(escaped("\u{1b}[31mred\u{202e}\n"), "\\u{1b}[31mred\\u{202e}\\u{a}");
         assert_eq!(cut("ééé", 2), "éé…");
+    }
+
+    #[test]
+    fn escaped_json_is_the_same_value_on_one_line() {
+        let json = "{\"a\\\\\":\n\t\"\u{9b}31m\\\"\u{202e}\u{7f}\",\r\"\u{2028}\":[\"\\u001b\", \"é\u{200b}\"]}";
+        let shown = escaped_json(json);
+        assert_eq!(shown, "{\"a\\\\\":  \"\\u009b31m\\\"\\u202e\\u007f\", \"\\u2028\":[\"\\u001b\", \"é\\u200b\"]}");
+        let read = |json: &str| serde_json::from_str::<serde_json::Value>(json).unwrap();
+        assert_eq!(read(&shown), read(json));
     }
 
     #[test]

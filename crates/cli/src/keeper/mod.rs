@@ -11,10 +11,11 @@
 //! - a program is killed before the store can give its work away (L5), also while its worker is frozen: the deadline is
 //!   the keeper's own to watch, and only the worker's word of a renewed lease moves it.
 //!
-//! It is single-threaded, runs no user code, and never sees the store's address.
+//! It is single-threaded, runs no user code, and never sees the store's address. A program can kill it or stop it, being
+//! of the same user: then its worker does what it did not do.
 
 mod limit;
-mod stragglers;
+pub(crate) mod stragglers;
 mod watch;
 mod words;
 

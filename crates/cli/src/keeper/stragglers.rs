@@ -8,9 +8,9 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 use std::time::{Duration, Instant};
 
 /// A process that a kernel does not end within this (a disk that does not answer) is left to it.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// Between looks at processes that were killed and are still going.
-const LOOK_AGAIN: Duration = Duration::from_millis(2);
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// Kills every child of this process, and theirs in turn.
 pub(super) fn end_all() {
@@ -30,7 +30,11 @@ pub(super) fn end_all() {
     }
 }
 
-fn children() -> Vec<Pid> {
-    let listed = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
-    listed.split_whitespace().filter_map(|pid| pid.parse().ok().and_then(Pid::from_raw)).collect()
+/// All children of this process, of whichever thread.
+pub(crate) fn children() -> Vec<Pid> {
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let listed = threads.map(|thread| std::fs::read_to_string(thread.path().join("children")).unwrap_or_default());
+    let listed: Vec<String> = listed.collect();
+    let pids = listed.iter().flat_map(|pids| pids.split_whitespace());
+    pids.filter_map(|pid| pid.parse().ok().and_then(Pid::from_raw)).collect()
 }

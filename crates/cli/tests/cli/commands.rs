@@ -209,12 +209,37 @@ fn a_store_that_cannot_be_opened_is_one_line_without_its_password() {
     let folder = format!("sqlite:{}", place.folder.path().display());
     let nobody = "postgres://app:s3cret@127.0.0.1:1/db";
     for store in [&garbage, &folder, nobody] {
-        let output = place.tenure(&["queue", "list", "--store", store]).assert().get_output().clone();
+        let output = place.tenure(&["queue", "list"]).env("TENURE_STORE", store).assert().get_output().clone();
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(matches!(output.status.code(), Some(69 | 77)), "{store}: {:?} {said}", output.status);
         assert_eq!(said.lines().count(), 1, "{said}");
         assert!(!said.contains("s3cret"), "{said}");
     }
+}
+
+#[test]
+fn s12_a_password_on_the_command_line_is_warned_of_once_and_one_elsewhere_is_not() {
+    let place = Place::new();
+    let warned = |args: &[&str], store: &str| {
+        let mut command = place.tenure(args);
+        let output = command.env("TENURE_STORE", store).assert().get_output().clone();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!said.contains("s3cret"), "{said}");
+        said.matches("every user of this machine").count()
+    };
+    let secret = "postgres://app:s3cret@127.0.0.1:1/db";
+    for address in [secret, "postgres://app@127.0.0.1:1/db?password=s3cret"] {
+        assert_eq!(warned(&["queue", "list", "--store", address], ""), 1, "{address}");
+        assert_eq!(warned(&["--store", address, "queue", "list", "--json"], ""), 1, "{address}");
+        assert_eq!(warned(&[&format!("--store={address}"), "queue", "list"], ""), 1, "{address}");
+        assert_eq!(warned(&["queue", "list"], address), 0, "{address}");
+    }
+    assert_eq!(warned(&["queue", "list", "--store", "postgres://app@127.0.0.1:1/db"], ""), 0);
+    assert_eq!(warned(&["queue", "list", "--store", &place.store()], secret), 0);
+    let config = place.file("secret.toml", &format!("store = \"{secret}\"\n"));
+    let mut from_file = place.tenure(&["queue", "list", "--config", &config]);
+    let said = from_file.env_remove("TENURE_STORE").assert().get_output().stderr.clone();
+    assert!(!String::from_utf8(said).unwrap().contains("every user"));
 }
 
 #[test]

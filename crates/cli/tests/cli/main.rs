@@ -6,6 +6,7 @@ mod care;
 mod commands;
 mod demo;
 mod domains;
+mod escapes;
 mod operate;
 mod pipelines;
 mod roles;
@@ -16,7 +17,52 @@ mod work;
 
 use assert_cmd::Command;
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
+
+/// Who runs programs without privileges, where the tests themselves are run by root: `nobody`.
+const NOBODY: u32 = 65_534;
+
+/// The binary for somebody without privileges. Root's own build folder may be closed to others: there it is copied.
+struct Unprivileged {
+    binary: PathBuf,
+    _folder: TempDir,
+}
+
+impl Unprivileged {
+    /// Gives the folder of `place`, and all that is in it, to them.
+    fn of(place: &Place) -> Unprivileged {
+        let folder = tempfile::tempdir().unwrap();
+        let mut binary = assert_cmd::cargo::cargo_bin("tenure");
+        if rustix::process::geteuid().is_root() {
+            let copy = folder.path().join("tenure");
+            std::fs::hard_link(&binary, &copy).or_else(|_| std::fs::copy(&binary, &copy).map(drop)).unwrap();
+            std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+            binary = copy;
+            given(place.folder.path());
+        }
+        Unprivileged { binary, _folder: folder }
+    }
+
+    /// `tenure ARGS` in the folder of `place`.
+    fn tenure(&self, place: &Place, args: &[&str]) -> std::process::Command {
+        let mut command = std::process::Command::new(&self.binary);
+        command.args(args).current_dir(&place.folder).env("TENURE_STORE", place.store()).env("TENURE_LOG", "off");
+        if rustix::process::geteuid().is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command
+    }
+}
+
+fn given(path: &Path) {
+    std::os::unix::fs::lchown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    if path.is_dir() {
+        std::fs::read_dir(path).unwrap().for_each(|entry| given(&entry.unwrap().path()));
+    }
+}
 
 /// A folder of its own with an SQLite store in it.
 struct Place {

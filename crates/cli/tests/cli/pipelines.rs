@@ -1,6 +1,10 @@
 //! `tenure pipeline` and `tenure run`.
 
-use crate::Place;
+use crate::{Place, Unprivileged};
+use tenure::Tenure;
+use tenure::pipeline::artifacts::Folder;
+use tenure::pipeline::{Definition, NewRun, Stage, StageContext};
+use tenure::prelude::*;
 
 const VIDEO: &str = r#"
 name = "video"
@@ -85,4 +89,61 @@ fn p8_a_wrong_file_is_refused_by_name() {
     place.refused(&["pipeline", "apply", "absent.toml"], 66);
     place.refused(&["pipeline", "start", "absent"], 66);
     place.refused(&["run", "show", "7"], 66);
+}
+
+/// A run whose one stage made the files `names` in `artifacts`.
+fn made(place: &Place, names: &'static [&'static str]) -> String {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let tenure = Tenure::open(&place.store()).await.unwrap();
+        tenure.apply_pipeline(Definition::new("p").stage(Stage::new("make"))).await.unwrap();
+        let run = tenure.start_run(NewRun::new("p", "1")).await.unwrap();
+        tenure.orchestrator().advance(10).await.unwrap();
+        let make = move |cx: StageContext, _: u64| async move {
+            for name in names {
+                cx.write(name, name.as_bytes()).await?;
+            }
+            Outcome::<()>::done(())
+        };
+        let folder = Folder::new(place.folder.path().join("artifacts"));
+        tenure.stages("p").artifacts(folder).handle("make", make).drain().await.unwrap();
+        tenure.orchestrator().advance(10).await.unwrap();
+        tenure.close().await.unwrap();
+        run.to_string()
+    })
+}
+
+#[test]
+fn p7_verify_tells_what_is_wrong_with_each_artifact_and_repairs_only_what_it_could_read() {
+    let place = Place::new();
+    let run = made(&place, &["closed", "fifo", "fine", "gone"]);
+    let file = |name: &str| place.folder.path().join(format!("artifacts/{run}/make/v1/_/{name}"));
+    std::fs::remove_file(file("fifo")).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(file("fifo")).status().unwrap().success());
+    std::fs::remove_file(file("gone")).unwrap();
+    std::fs::set_permissions(file("closed"), std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
+    let unprivileged = Unprivileged::of(&place);
+    let verify = |more: &[&str]| {
+        let output =
+            unprivileged.tenure(&place, &[&["run", "verify", &run, "--json"], more].concat()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
+        (output.status.code(), found, said)
+    };
+    let (code, found, said) = verify(&[]);
+    assert_eq!((code, &found["artifacts"]), (Some(65), &4.into()), "{found}");
+    let faults: Vec<(&str, &str)> = found["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["fault"].as_str().unwrap(), one["why"].as_str().unwrap_or_default()))
+        .collect();
+    assert_eq!(faults.len(), 3, "{found}");
+    assert!(faults[0].0 == "unreadable" && faults[0].1.contains("Permission denied"), "{found}");
+    assert_eq!(faults[1], ("unreadable", "it is a FIFO, not a file"));
+    assert_eq!(faults[2], ("missing", ""));
+    assert!(said.contains("2 artifacts unreadable") && said.contains("1 artifact missing or corrupt"), "{said}");
+    let (code, found, said) = verify(&["--repair"]);
+    assert_eq!((code, &found["repaired"]), (Some(65), &"RUNNING".into()), "what is unreadable is left: {said}");
+    assert!(said.contains("2 artifacts unreadable") && !said.contains("missing"), "{said}");
 }

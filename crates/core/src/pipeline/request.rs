@@ -198,7 +198,7 @@ impl Beat {
         self.unit.check()?;
         bounds::name("worker", &self.owner)?;
         self.progress.as_deref().map_or(Ok(()), |progress| json::check("progress", progress))?;
-        self.record.as_ref().map_or(Ok(()), Record::check)
+        self.record.as_ref().map_or(Ok(()), |record| record.check(&self.unit))
     }
 }
 
@@ -285,7 +285,7 @@ impl Ending {
         match &mut self.act {
             Act::Complete { output, record } => {
                 output.as_deref().map_or(Ok(()), |output| json::check("output", output))?;
-                record.as_ref().map_or(Ok(()), Record::check)
+                record.as_ref().map_or(Ok(()), |record| record.check(&self.unit))
             }
             Act::Fail { error, retry } => {
                 *error = bounds::clipped(error);
@@ -324,12 +324,12 @@ fn check_segments(segments: &[NewSegment]) -> Result<(), Invalid> {
 }
 
 impl Record {
-    /// Refuses what is out of bounds.
-    pub fn check(&self) -> Result<(), Invalid> {
+    /// Refuses what is out of bounds, and paths that are another unit's (P7).
+    pub fn check(&self, of: &UnitKey) -> Result<(), Invalid> {
         bounds::within("artifacts", self.artifacts.len() as u64, 0, ARTIFACTS_MAX)?;
         let mut paths = BTreeSet::new();
         for (i, artifact) in self.artifacts.iter().enumerate() {
-            artifact.check().map_err(|refused| refused.within(&format!("artifacts[{i}]")))?;
+            artifact.check(of).map_err(|refused| refused.within(&format!("artifacts[{i}]")))?;
             if !paths.insert(artifact.path.as_str()) {
                 let field = format!("artifacts[{i}].path");
                 return Err(Invalid::new(Code::OutOfBounds, field, "each path once", &artifact.path));
@@ -342,7 +342,7 @@ impl Record {
 }
 
 impl Artifact {
-    fn check(&self) -> Result<(), Invalid> {
+    fn check(&self, of: &UnitKey) -> Result<(), Invalid> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '-' | '/' | '=' | '@' | '+');
         let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
         let path = &self.path;
@@ -351,7 +351,26 @@ impl Artifact {
             return Err(Invalid::new(Code::InvalidName, "path", limit, path));
         }
         bounds::within("size", self.size, 0, 1 << 53)?;
-        check_hash("blake3", &self.blake3)
+        check_hash("blake3", &self.blake3)?;
+        if self.belongs_to(of) {
+            return Ok(());
+        }
+        let segment = of.segment.as_deref().unwrap_or("_");
+        let limit = format!("below {}/{}/vVERSION/{segment}/, where this unit's artifacts are", of.run, of.stage);
+        Err(Invalid::new(Code::OutOfBounds, "path", limit, path))
+    }
+
+    /// Whether its path begins as those of this unit do. Under which version it runs, its key does not tell.
+    fn belongs_to(&self, of: &UnitKey) -> bool {
+        let mut parts = self.path.splitn(5, '/');
+        let mut part = || parts.next().unwrap_or_default();
+        let (run, stage, version, segment, name) = (part(), part(), part(), part(), part());
+        let version = version.strip_prefix('v').is_some_and(|number| number.parse::<u32>().is_ok());
+        run == of.run.to_string()
+            && stage == of.stage
+            && version
+            && segment == of.segment.as_deref().unwrap_or("_")
+            && !name.is_empty()
     }
 }
 

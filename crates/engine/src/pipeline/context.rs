@@ -135,7 +135,7 @@ impl StageContext {
         let path = self.path(name);
         // Before anything is written: a name that cannot be recorded is refused with its reason.
         let empty = Artifact { path: path.clone(), size: 0, blake3: artifacts::blake3(&[]) };
-        Record { token: self.token(), artifacts: vec![empty], sealed: None }.check()?;
+        Record { token: self.token(), artifacts: vec![empty], sealed: None }.check(&self.key())?;
         // Attempts that overlap, as one that lost its lease may, never share a temporary file.
         let temporary = format!("{path}.tmp-{}", self.token());
         let mut from = Hashing::new(from);

@@ -1,6 +1,6 @@
 //! Whether the artifacts of a run are still what was recorded of them, and what to do if not (P7).
 
-use super::artifacts::{ArtifactStore, Validity, validate};
+use super::artifacts::{self, ArtifactStore, Validity, validate};
 use super::{Artifact, RunAction, RunId, RunStatus, Status, Unit, UnitKey};
 use crate::{Error, Result, Tenure};
 use std::collections::BTreeSet;
@@ -13,6 +13,9 @@ pub enum Fault {
     Missing,
     /// It is there, and is not what was recorded.
     Corrupt,
+    /// It cannot be read: no file, no path of its unit, not allowed, or a store that does not answer. Nobody knows
+    /// whether it is what was recorded, so a repair leaves it alone.
+    Unreadable,
 }
 
 impl Fault {
@@ -22,6 +25,7 @@ impl Fault {
         match self {
             Fault::Missing => "missing",
             Fault::Corrupt => "corrupt",
+            Fault::Unreadable => "unreadable",
         }
     }
 }
@@ -35,23 +39,25 @@ pub struct Finding {
     pub artifact: Artifact,
     /// What is wrong.
     pub fault: Fault,
+    /// Why it is unreadable.
+    pub why: Option<String>,
 }
 
 impl Tenure {
     /// Compares every artifact that the `DONE` stages and segments of a run recorded with what is there. Answers how many
-    /// were looked at, and those that are missing or corrupt.
+    /// were looked at, and those that are missing, corrupt or unreadable; one of them keeps no other from being looked at.
     pub async fn verify_run(&self, id: RunId, artifacts: &dyn ArtifactStore) -> Result<(u64, Vec<Finding>)> {
-        let found = self.run(id).await?.ok_or_else(|| Error::Absent(format!("run {id}")))?;
+        let (run, stages) = self.run(id).await?.ok_or_else(|| Error::Absent(format!("run {id}")))?;
         let mut looked_at = 0;
         let mut findings = Vec::new();
-        for stage in found.1 {
+        for stage in stages {
             let name = stage.unit.stage.clone();
-            looked_at += check(&stage.unit, artifacts, &mut findings).await?;
+            looked_at += check(&stage.unit, run.version, artifacts, &mut findings).await;
             let (mut after, mut more) = (None, stage.segments.all > 0);
             while more {
                 let page = self.segments(id, &name, after, bounds::LIST_MAX as u32).await?;
                 for segment in &page.items {
-                    looked_at += check(segment, artifacts, &mut findings).await?;
+                    looked_at += check(segment, run.version, artifacts, &mut findings).await;
                 }
                 (after, more) = (page.items.last().map(|unit| unit.id), page.more);
             }
@@ -59,27 +65,46 @@ impl Tenure {
         Ok((looked_at, findings))
     }
 
-    /// Has exactly the units of these findings done again; where the run stands then.
+    /// Has exactly the units of these findings done again, but for unreadable ones; where the run stands then.
     pub async fn repair_run(&self, id: RunId, findings: &[Finding]) -> Result<RunStatus> {
+        let damaged = findings.iter().filter(|finding| finding.fault != Fault::Unreadable);
         let units: BTreeSet<_> =
-            findings.iter().map(|finding| (finding.unit.stage.clone(), finding.unit.segment.clone())).collect();
+            damaged.map(|finding| (finding.unit.stage.clone(), finding.unit.segment.clone())).collect();
         self.operate_run(id, RunAction::Repair { units: units.into_iter().collect() }).await
     }
 }
 
-async fn check(unit: &Unit, artifacts: &dyn ArtifactStore, findings: &mut Vec<Finding>) -> Result<u64> {
+async fn check(unit: &Unit, version: u32, artifacts: &dyn ArtifactStore, findings: &mut Vec<Finding>) -> u64 {
     if unit.status != Status::Done {
-        return Ok(0);
+        return 0;
     }
+    let own = artifacts::path(unit.run, &unit.stage, version, unit.segment.as_deref(), "");
     let recorded = unit.record.as_ref().map(|record| record.artifacts.as_slice()).unwrap_or_default();
     for artifact in recorded {
-        let fault = match validate(artifacts, artifact).await? {
-            Validity::Valid => continue,
-            Validity::Missing => Fault::Missing,
-            Validity::Corrupt => Fault::Corrupt,
+        let (fault, why) = match looked_at(artifact, &own, artifacts).await {
+            Ok(Validity::Valid) => continue,
+            Ok(Validity::Missing) => (Fault::Missing, None),
+            Ok(Validity::Corrupt) => (Fault::Corrupt, None),
+            Err(why) => (Fault::Unreadable, Some(why)),
         };
         let key = UnitKey { run: unit.run, stage: unit.stage.clone(), segment: unit.segment.clone() };
-        findings.push(Finding { unit: key, artifact: artifact.clone(), fault });
+        findings.push(Finding { unit: key, artifact: artifact.clone(), fault, why });
     }
-    Ok(recorded.len() as u64)
+    recorded.len() as u64
+}
+
+/// An artifact of the unit whose paths begin with `own`, or why it cannot be read.
+async fn looked_at(
+    artifact: &Artifact,
+    own: &str,
+    artifacts: &dyn ArtifactStore,
+) -> std::result::Result<Validity, String> {
+    // A worker of another language records what it says: it may name what another unit made, or a stranger's file.
+    if !artifact.path.starts_with(own) {
+        return Err(format!("it is not below {own}, where its unit's artifacts are"));
+    }
+    validate(artifacts, artifact).await.map_err(|error| match error {
+        Error::Artifact { message, .. } => message,
+        error => error.to_string(),
+    })
 }

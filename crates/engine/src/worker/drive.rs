@@ -9,11 +9,12 @@ use super::{Report, Worker};
 use crate::clock::Moment;
 use crate::heart::{self, Cancelled, Heart, Hold, Span};
 use crate::{Result, Tenure};
-use futures_util::StreamExt;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, FusedFuture};
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -25,6 +26,9 @@ use tokio::time::Instant;
 
 /// How long a worker that must leave now waits for the store, and any worker once its grace is over.
 const LEAVE_NOW: Duration = Duration::from_secs(2);
+/// How long one that was told to leave waits for it at least, once its handlers have ended: its grace may be over by then.
+/// An ending can take for ever, as one of a job that a user's transaction holds.
+const LEAVE: Duration = Duration::from_secs(5);
 /// How long what is known of limits is believed. A prefetched job too many costs fairness, never W.
 const LIMITS_KNOWN_FOR: Duration = Duration::from_secs(5);
 /// Between tries to commit a started mark.
@@ -92,14 +96,35 @@ pub(super) async fn drive(
         }
     };
     // A handler that is told to stop at the end of the grace may put its things away, and its ending be written.
-    let at_most = plan.grace.saturating_add(driver.worker.cancel_grace);
+    let (grace, at_most) = (plan.grace, plan.grace.saturating_add(driver.worker.cancel_grace));
+    let (mut leave, mut leave_now) = (std::pin::pin!(leave.fuse()), std::pin::pin!(leave_now.fuse()));
     tokio::select! {
-        gone_by = driver.shift(Shift::new(plan), at_most, leave, leave_now) => {
+        left = driver.shift(Shift::new(plan), at_most, leave.as_mut(), leave_now.as_mut()) => {
+            let unsettled = driver.floor.endings.unsettled();
             drop(driver);
-            // What was not written is found by recovery.
-            match gone_by {
-                Some(gone_by) => drop(tokio::time::timeout_at(gone_by + LEAVE_NOW, finisher.close()).await),
-                None => finisher.close().await,
+            let told = async {
+                let asked_at = match left.asked_at {
+                    Some(at) => at,
+                    // It had nothing left to do, and nobody had told it to leave.
+                    None => {
+                        leave.await;
+                        Moment::now()
+                    }
+                };
+                tokio::time::sleep(grace.saturating_sub(asked_at.until(Moment::now())).max(LEAVE)).await;
+            };
+            let told_now = async {
+                if !left.now {
+                    leave_now.await;
+                }
+                tokio::time::sleep(LEAVE_NOW).await;
+            };
+            tokio::select! {
+                () = finisher.close() => {}
+                // What was not written is found by recovery.
+                () = async { tokio::select! { () = told => {}, () = told_now => {} } } => {
+                    tracing::warn!(endings = unsettled.load(Ordering::SeqCst), "left before the store took all endings");
+                }
             }
         }
         // Nothing more is written; what was in hand is found by recovery.
@@ -109,40 +134,46 @@ pub(super) async fn drive(
     Ok(report)
 }
 
+/// How a shift came to its end.
+#[derive(Clone, Copy, Default)]
+struct Left {
+    /// When it was told to.
+    asked_at: Option<Moment>,
+    /// Whether it had to end now.
+    now: bool,
+}
+
 impl Driver {
-    /// Works a whole shift, and is gone `at_most` after it was told to leave, whether the store answers or not. Answers
-    /// by when it had to be gone, if it was told to leave.
+    /// Works a whole shift, and is gone `at_most` after it was told to leave, whether the store answers or not.
     async fn shift(
         &mut self,
         mut shift: Shift,
         at_most: Duration,
-        leave: impl Future<Output = ()>,
-        leave_now: impl Future<Output = ()>,
-    ) -> Option<Instant> {
+        mut leave: Pin<&mut impl FusedFuture<Output = ()>>,
+        mut leave_now: Pin<&mut impl FusedFuture<Output = ()>>,
+    ) -> Left {
         let queues = self.worker.queue_names();
         let mut listener = self.tenure.store.signals().listen(queues);
-        let (mut leave, mut leave_now) = (std::pin::pin!(leave), std::pin::pin!(leave_now));
-        let (mut leaving, mut leaving_now) = (false, false);
-        let mut gone_by = None;
+        let (mut left, mut gone_by) = (Left::default(), None);
         let mut event = Event::Look;
         loop {
             for order in shift.step(event, Moment::now()) {
                 if order == Order::Over {
-                    return gone_by;
+                    return left;
                 }
                 self.carry_out(order);
             }
             let rest = shift.next().map_or(Duration::MAX, |next| Moment::now().until(next));
             event = tokio::select! {
                 biased;
-                () = &mut leave_now, if !leaving_now => {
-                    leaving_now = true;
+                () = &mut leave_now, if !leave_now.is_terminated() => {
+                    left.now = true;
                     gone_by = Some(Instant::now() + LEAVE_NOW);
                     Event::LeaveNow
                 }
-                () = until(gone_by) => return gone_by,
-                () = &mut leave, if !leaving && !leaving_now => {
-                    leaving = true;
+                () = until(gone_by) => return left,
+                () = &mut leave, if !left.now && !leave.is_terminated() => {
+                    left.asked_at = Some(Moment::now());
                     // One that never leaves has no time to be gone by.
                     gone_by = Instant::now().checked_add(at_most);
                     Event::Leave

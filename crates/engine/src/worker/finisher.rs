@@ -10,16 +10,19 @@ use super::leases::Jobs;
 use super::points::Points;
 use crate::Tenure;
 use crate::heart::{Heart, Hold};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::LostReason;
 use tenure_core::queue::{Act, Ended, Ending, Retry, Status};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// Writes that failed and are repeated ending by ending, beside the others.
-const APART_MAX: usize = 8;
+/// How long a write may take before the next one goes beside it: longer than a store needs that is well …
+const BESIDE_AFTER: Duration = Duration::from_millis(250);
+/// … and how many there may be beside each other. Each may take a connection; heartbeats have their own.
+const BESIDE_MAX: usize = 8;
 /// Endings of one write.
 const GATHERED_MAX: usize = 500;
 /// After a store failure, doubling …
@@ -73,7 +76,15 @@ impl Finisher {
     ) -> Finisher {
         let (due, to_write) = unbounded_channel();
         let unsettled = Arc::new(AtomicUsize::new(0));
-        let writing = Writing { tenure, heart, hooks, report, points, unsettled: unsettled.clone() };
+        let writing = Writing {
+            tenure,
+            heart,
+            hooks,
+            report,
+            points,
+            unsettled: unsettled.clone(),
+            silent: AtomicBool::new(true),
+        };
         Finisher { drop_box: Some(DropBox { due, unsettled }), task: tokio::spawn(writing.run(to_write)) }
     }
 
@@ -103,71 +114,73 @@ struct Writing {
     report: Arc<Mutex<Report>>,
     points: Option<Arc<Points>>,
     unsettled: Arc<AtomicUsize>,
+    /// Nothing was said yet about a store that does not answer.
+    silent: AtomicBool,
 }
 
 impl Writing {
     async fn run(self, mut to_write: UnboundedReceiver<Due>) {
         let this = Arc::new(self);
-        let mut apart = JoinSet::new();
-        this.gather(&mut to_write, &mut apart).await;
+        let mut writes = JoinSet::new();
+        let mut gathered = Vec::new();
+        while to_write.recv_many(&mut gathered, GATHERED_MAX).await > 0 {
+            let (done, is_done) = oneshot::channel();
+            let (this, endings) = (this.clone(), std::mem::take(&mut gathered));
+            writes.spawn(async move {
+                this.write(endings).await;
+                let _ = done.send(());
+            });
+            // What ends meanwhile goes into the next write: into few large ones, as long as they are answered.
+            let _ = tokio::time::timeout(BESIDE_AFTER, is_done).await;
+            while writes.try_join_next().is_some() {}
+            while writes.len() >= BESIDE_MAX {
+                writes.join_next().await;
+            }
+        }
         // They neither panic nor are they cancelled before this.
-        while apart.join_next().await.is_some() {}
+        while writes.join_next().await.is_some() {}
     }
 
-    async fn gather(self: &Arc<Self>, to_write: &mut UnboundedReceiver<Due>, apart: &mut JoinSet<()>) {
-        let mut gathered = Vec::new();
-        let mut failures = 0;
-        loop {
-            if gathered.is_empty() && to_write.recv_many(&mut gathered, GATHERED_MAX).await == 0 {
-                return;
+    /// Sends endings until all are answered or their leases are gone: together, and if that fails twice, each by itself. One of
+    /// them may be held by a transaction that stays open, its handler's own for one: the others do not wait for it.
+    async fn write(&self, mut left: Vec<Due>) {
+        left.iter_mut().for_each(mend);
+        let mut failures = 0u32;
+        while !left.is_empty() {
+            let parts: Vec<Vec<Due>> =
+                if failures < 2 { vec![left] } else { left.into_iter().map(|due| vec![due]).collect() };
+            left = Vec::new();
+            for part in parts {
+                left.extend(self.send(part).await);
             }
-            while apart.try_join_next().is_some() {}
-            if let Some(points) = &self.points {
-                points.living().await;
-            }
-            gathered.iter_mut().for_each(mend);
-            let endings = gathered.iter().map(|due| due.ending.clone()).collect();
-            match self.tenure.outage.watch("endings", self.tenure.store.finish(endings)).await {
-                Ok(answers) => {
-                    failures = 0;
-                    gathered.drain(..).zip(answers).for_each(|(due, answer)| self.answered(&due, answer));
-                }
-                Err(error) => {
-                    if failures == 0 {
-                        self.hooks.store_away(&error);
-                    }
-                    tokio::time::sleep((FAILED_WAIT * (1 << failures.min(6))).min(FAILED_WAIT_MAX)).await;
-                    failures += 1;
-                    // Whatever the store made of it, it will not take it any more.
-                    let gone = gathered.extract_if(.., |due| due.hold.gone()).collect::<Vec<_>>();
-                    gone.iter().for_each(|due| self.answered(due, Err(LostReason::Expired)));
-                    // One of them may be held by a transaction that stays open, its handler's own for one: the others, and
-                    // whatever ends meanwhile, do not wait for it.
-                    if gathered.len() > 1 && failures > 1 && apart.len() < APART_MAX {
-                        apart.spawn(self.clone().one_by_one(std::mem::take(&mut gathered)));
-                        failures = 0;
-                    }
-                }
+            if !left.is_empty() {
+                tokio::time::sleep((FAILED_WAIT * (1 << failures.min(6))).min(FAILED_WAIT_MAX)).await;
+                failures += 1;
+                // Whatever the store made of it, it will not take it any more.
+                let gone = left.extract_if(.., |due| due.hold.gone()).collect::<Vec<_>>();
+                gone.iter().for_each(|due| self.answered(due, Err(LostReason::Expired)));
             }
         }
     }
 
-    /// Sends endings each by itself, until all are answered or their leases are gone.
-    async fn one_by_one(self: Arc<Self>, mut left: Vec<Due>) {
-        let mut failures = 0u32;
-        while !left.is_empty() {
-            let mut unanswered = Vec::new();
-            for due in left {
-                match self.tenure.store.finish(vec![due.ending.clone()]).await {
-                    Ok(answers) => answers.into_iter().for_each(|answer| self.answered(&due, answer)),
-                    Err(_) if due.hold.gone() => self.answered(&due, Err(LostReason::Expired)),
-                    Err(_) => unanswered.push(due),
-                }
+    /// Sends endings once; gives back what was not answered.
+    async fn send(&self, endings: Vec<Due>) -> Vec<Due> {
+        if let Some(points) = &self.points {
+            points.living().await;
+        }
+        let finishing = self.tenure.store.finish(endings.iter().map(|due| due.ending.clone()).collect());
+        match self.tenure.outage.watch("endings", finishing).await {
+            Ok(answers) => {
+                self.silent.store(true, Ordering::SeqCst);
+                endings.iter().zip(answers).for_each(|(due, answer)| self.answered(due, answer));
+                Vec::new()
             }
-            left = unanswered;
-            if !left.is_empty() {
-                tokio::time::sleep((FAILED_WAIT * (1 << failures.min(6))).min(FAILED_WAIT_MAX)).await;
-                failures += 1;
+            Err(error) => {
+                // Once for each outage, not for each try.
+                if self.silent.swap(false, Ordering::SeqCst) {
+                    self.hooks.store_away(&error);
+                }
+                endings
             }
         }
     }

@@ -10,9 +10,12 @@ const ALWAYS: [&str; 5] = ["HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"];
 /// Where programs are looked for if the worker itself has no PATH.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Never handed on, not even when asked for: addresses with passwords in them. A program that needs a database of its
-/// own is given it under another name.
-const NEVER: [&str; 2] = ["DATABASE_URL", "PGPASSWORD"];
+/// Never handed on, not even when asked for: addresses and passwords of databases, which may be the store's own. A program
+/// that needs a database is given it under another name.
+const NEVER: &str = "DATABASE_URL";
+/// Nor is what begins like this: `PGPASSWORD`, `PGPASSFILE` and the like for the same reason; `TENURE_STORE` is an address,
+/// the others are the job's own to set; `LD_PRELOAD` changes what a program is.
+const NEVER_BEGINNING: [&str; 3] = ["PG", "TENURE_", "LD_"];
 
 /// The kernel takes no longer string in an environment; the rest is room for the name.
 const VALUE_BYTES_MAX: usize = (128 << 10) - 64;
@@ -29,8 +32,7 @@ impl Environment {
             if name.is_empty() || name.contains(['=', '\0']) {
                 return Err(Failure::usage(format!("--env takes the name of a variable, not {name:?}")));
             }
-            // TENURE_STORE may hold a password; the others are the job's own to set. LD_* changes what a program is.
-            if NEVER.contains(&name.as_str()) || name.starts_with("LD_") || name.starts_with("TENURE_") {
+            if name == NEVER || NEVER_BEGINNING.iter().any(|beginning| name.starts_with(beginning)) {
                 return Err(Failure::usage(format!(
                     "{name} is never handed to programs: give them what they need under another name"
                 )));

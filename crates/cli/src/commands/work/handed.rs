@@ -8,7 +8,10 @@ const CLOSED_ON_EXEC: u32 = 0o2_000_000;
 
 /// One line for each.
 pub(super) fn warnings() -> Vec<String> {
-    let Ok(open) = std::fs::read_dir("/proc/self/fdinfo") else { return Vec::new() };
+    let open = match std::fs::read_dir("/proc/self/fdinfo") {
+        Ok(open) => open,
+        Err(error) => return vec![format!("cannot tell which files were handed to this worker: {error}")],
+    };
     let numbers = open.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
     let mut handed: Vec<u32> = numbers.filter(|number| *number > 2 && !closed_on_exec(*number)).collect();
     handed.sort_unstable();

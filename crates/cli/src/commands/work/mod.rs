@@ -4,6 +4,7 @@
 //! and nowhere else: nothing of a job ever becomes part of a command line.
 
 mod capture;
+mod children;
 mod ending;
 mod environment;
 mod handed;
@@ -17,6 +18,7 @@ use crate::keeper::{Limit, Limits};
 use crate::output::Output;
 use crate::service::Service;
 use crate::span;
+use children::Children;
 use clap::Args;
 use environment::Environment;
 use program::Program;
@@ -160,7 +162,8 @@ impl Work {
     }
 
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let bench = Arc::new(self.bench()?);
+        let cannot = |error: std::io::Error| Failure::unavailable(format!("cannot look after programs: {error}"));
+        let (bench, children) = (Arc::new(self.bench()?), Arc::new(Children::begin().map_err(cannot)?));
         for warning in handed::warnings() {
             output.note(&warning);
         }
@@ -181,7 +184,7 @@ impl Work {
             .grace(Duration::from_millis(self.grace))
             .cancel_grace(stop_within)
             .timeout_grace(stop_within)
-            .handle_any(move |cx| run::run(bench.clone(), cx));
+            .handle_any(move |cx| run::run(bench.clone(), children.clone(), cx));
         for queue in self.queues {
             worker = worker.queue(queue);
         }

@@ -1,14 +1,16 @@
 //! The worker's end of a [keeper](crate::keeper): one program, as long as it runs.
 
 use super::capture::Capture;
+use super::children::Children;
 use crate::keeper::{Charge, KEEP, Order, Word};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::Stdio;
+use std::sync::Arc;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
@@ -17,15 +19,18 @@ use tokio::process::{Child, Command};
 /// This very binary, even if its file was replaced meanwhile.
 const SELF: &str = "/proc/self/exe";
 
-/// How long a program that is dropped is waited for: it was killed, which takes a moment.
+/// How long a keeper that was told to kill its program is listened to in silence: that takes a moment. Then it is stopped,
+/// or worse, and its program is killed by hand.
 const DYING: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// A program and its keeper. Dropped, it is killed.
 #[derive(Debug)]
 pub(super) struct Ward {
     socket: UnixStream,
-    /// Waited for by the runtime when it has ended.
-    _keeper: Child,
+    children: Arc<Children>,
+    /// Not waited for before this is dropped: until then its number is its own.
+    keeper: Pid,
+    _child: Child,
     heard: Vec<u8>,
     group: Option<Pid>,
     ended: bool,
@@ -36,11 +41,13 @@ impl Ward {
     pub(super) fn start(
         program: &super::Program,
         environment: Vec<(OsString, OsString)>,
+        children: Arc<Children>,
     ) -> io::Result<(Ward, Capture, Capture)> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let ((out, to_out), (err, to_err)) = (io::pipe()?, io::pipe()?);
-        let keeper = Command::new(SELF)
+        let mut command = Command::new(SELF);
+        command
             .arg0("tenure")
             .arg(KEEP)
             .arg(&program.path)
@@ -52,12 +59,12 @@ impl Ward {
             .process_group(0)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(to_out)
-            .stderr(to_err)
-            .spawn()?;
+            .stderr(to_err);
         let capture = |pipe: io::PipeReader| Receiver::from_owned_fd(pipe.into()).map(Capture::of);
-        let ward =
-            Ward { socket: UnixStream::from_std(ours)?, _keeper: keeper, heard: Vec::new(), group: None, ended: false };
-        Ok((ward, capture(out)?, capture(err)?))
+        let (socket, out, err) = (UnixStream::from_std(ours)?, capture(out)?, capture(err)?);
+        let (child, keeper) = children.start(&mut command)?;
+        let ward = Ward { socket, children, keeper, _child: child, heard: Vec::new(), group: None, ended: false };
+        Ok((ward, out, err))
     }
 
     /// Tells the keeper what to do.
@@ -70,6 +77,12 @@ impl Ward {
         // A few bytes, and nothing else is waiting to be written. Not by way of the runtime, which may not know yet that
         // the socket takes them.
         let _ = rustix::io::write(&self.socket, order.line().as_bytes());
+        self.wake();
+    }
+
+    /// Wakes the keeper, if somebody has stopped it (SIGSTOP). One that runs does not notice.
+    pub(super) fn wake(&self) {
+        let _ = kill_process(self.keeper, Signal::CONT);
     }
 
     /// The keeper's next word; `None` if it is gone. May be dropped and called again.
@@ -94,12 +107,34 @@ impl Ward {
         }
     }
 
-    /// The keeper is gone without a word: its program is ended by hand.
+    /// Listens until the keeper is gone, or silent for too long; answers whether it has said how its program ended.
+    fn last_word(&mut self) -> bool {
+        let mut part = [0; 256];
+        loop {
+            match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&DYING)) {
+                Ok(1..) => {}
+                Err(Errno::INTR) => continue,
+                Ok(0) | Err(_) => break,
+            }
+            match rustix::io::read(&self.socket, &mut part) {
+                Ok(read @ 1..) => self.heard.extend_from_slice(&part[..read]),
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Ok(0) | Err(_) => break,
+            }
+        }
+        let heard = String::from_utf8_lossy(&self.heard);
+        heard.lines().filter_map(Word::parse).any(|word| !matches!(word, Word::Started(_)))
+    }
+
+    /// The keeper is gone without a word, or does not answer: its program is ended by hand, with all that it started.
     pub(super) fn forsaken(&mut self) {
         self.ended = true;
+        self.children.dismiss(self.keeper);
+        let _ = kill_process(self.keeper, Signal::KILL);
         if let Some(group) = self.group {
             let _ = kill_process_group(group, Signal::KILL);
         }
+        self.children.end_orphans();
     }
 }
 
@@ -107,15 +142,13 @@ impl Drop for Ward {
     /// Returns when the program is dead: whoever is given its job next must not meet it.
     fn drop(&mut self) {
         if self.ended {
-            return;
+            return self.children.dismiss(self.keeper);
         }
         self.order(Order::Kill);
-        // It may say that it has started, or how it ended; its end is the end of the socket.
-        while poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&DYING)) == Ok(1) {
-            match rustix::io::read(&self.socket, &mut [0; 256]) {
-                Ok(1..) | Err(Errno::AGAIN | Errno::INTR) => {}
-                Ok(0) | Err(_) => break,
-            }
+        if self.last_word() {
+            self.children.dismiss(self.keeper);
+        } else {
+            self.forsaken();
         }
     }
 }

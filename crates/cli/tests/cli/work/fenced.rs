@@ -42,7 +42,7 @@ fn b6_a_program_that_kills_its_worker_begins_exactly_attempts_max_times() {
     // The parent of a program is its keeper, and the keeper's is the worker.
     let poison = "echo x >> starts; worker=$(cut -d' ' -f4 /proc/$PPID/stat); kill -KILL $worker; sleep 1000";
     for _ in 0..2 {
-        let mut working = Working::start(&place, &["--lease", "500ms"], poison);
+        let mut working = Working::start(&place, &["--lease", "3s"], poison);
         assert_eq!(working.ended().0, None, "it dies by a signal");
     }
     until("the crash limit has ended it", || {

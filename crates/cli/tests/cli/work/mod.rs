@@ -4,6 +4,7 @@ mod ends;
 mod fenced;
 mod safe;
 mod storm;
+mod turned;
 
 use crate::Place;
 use rustix::process::{Pid, Signal, kill_process};

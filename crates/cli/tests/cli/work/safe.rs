@@ -1,7 +1,7 @@
 //! What a program is given, and what it is not.
 
 use super::{alive, until};
-use crate::Place;
+use crate::{Place, Unprivileged};
 
 #[test]
 fn a_program_sees_a_short_list_of_variables_and_its_job() {
@@ -27,10 +27,44 @@ fn a_program_sees_a_short_list_of_variables_and_its_job() {
 #[test]
 fn what_is_never_handed_on_is_refused_by_name() {
     let place = Place::new();
-    for name in ["LD_PRELOAD", "DATABASE_URL", "TENURE_STORE", "A=B", ""] {
+    for name in
+        ["LD_PRELOAD", "DATABASE_URL", "PGPASSWORD", "PGPASSFILE", "PGSERVICE", "PGHOST", "TENURE_STORE", "A=B", ""]
+    {
         let said = place.refused(&["work", "q", "--env", name, "--", "true"], 2);
         assert_eq!(said.lines().count(), 1, "{said}");
     }
+}
+
+/// What a program can ask the kernel about itself, its keeper and its worker.
+const CURIOUS: &str = "worker=$(cut -d' ' -f4 /proc/$PPID/stat); env; ls -l /proc/self/fd; \
+     for pid in self $$ $PPID $worker; do echo \"of $pid:\"; tr '\\0' '\\n' < /proc/$pid/cmdline; \
+     cat /proc/$pid/environ; ls -l /proc/$pid/fd/; head -c 1 /proc/$pid/maps; readlink /proc/$pid/cwd; done 2>&1; true";
+
+#[test]
+fn s12_a_program_finds_the_stores_address_nowhere() {
+    let place = Place::new();
+    let unprivileged = Unprivileged::of(&place);
+    // What an address may hold: here it is the name of the file.
+    let store = format!("sqlite:{}", place.folder.path().join("s3cret.db").display());
+    let tenure = |args: &[&str]| {
+        let mut command = unprivileged.tenure(&place, args);
+        command
+            .env("TENURE_STORE", &store)
+            .env("DATABASE_URL", "postgres://u:hunter2@h/d")
+            .env("PGPASSWORD", "hunter2");
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    tenure(&["enqueue", "q", "1"]);
+    tenure(&["work", "q", "--drain", "--", "sh", "-c", CURIOUS]);
+    let job: serde_json::Value = serde_json::from_str(&tenure(&["job", "show", "1", "--json"])).unwrap();
+    let seen = job["result"]["stdout"].as_str().unwrap_or_else(|| panic!("{job}"));
+    assert!(!seen.contains("s3cret") && !seen.contains("hunter2"), "{seen}");
+    assert!(!seen.contains("socket:"), "no connection of the worker's is open: {seen}");
+    // It could look: at itself it did, at the other two it was not allowed.
+    assert!(seen.contains("TENURE_JOB_ID=1") && seen.contains("__keep") && seen.contains("--drain"), "{seen}");
+    assert_eq!(seen.lines().filter(|line| line.ends_with("Permission denied")).count(), 6, "{seen}");
 }
 
 #[test]

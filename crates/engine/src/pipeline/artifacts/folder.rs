@@ -1,42 +1,52 @@
 //! Artifacts in a folder of the local file system.
 
-use super::{ArtifactStore, PIECE_BYTES, Reader, failed};
+use super::{ArtifactStore, PIECE_BYTES, Reader, beneath, failed};
 use crate::Result;
 use futures_util::future::BoxFuture;
-use std::io::ErrorKind;
+use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
-use tokio::fs;
+use std::sync::Arc;
+use tokio::fs::File;
 use tokio::io::{AsyncWriteExt, BufReader, copy_buf};
 
-/// A folder of the local file system.
+/// A folder of the local file system. Links in it are not followed, and only regular files are read; the folder itself
+/// may be a link.
 #[derive(Clone, Debug)]
 pub struct Folder {
-    root: PathBuf,
+    root: Arc<Path>,
 }
 
 impl Folder {
     /// The folder at `root`; created with the first artifact.
     pub fn new(root: impl Into<PathBuf>) -> Folder {
-        Folder { root: root.into() }
+        Folder { root: root.into().into() }
     }
-}
 
-async fn write(file: &Path, from: Reader<'_>) -> std::io::Result<()> {
-    if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder).await?;
+    /// Does something with files where it may block.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        path: &str,
+        work: impl FnOnce(&Path, &str) -> std::io::Result<T> + Send + 'static,
+    ) -> std::io::Result<T> {
+        let (root, path) = (self.root.clone(), path.to_owned());
+        tokio::task::spawn_blocking(move || work(&root, &path)).await.unwrap_or_else(|error| Err(Error::other(error)))
     }
-    let mut out = fs::File::create(file).await?;
-    copy_buf(&mut BufReader::with_capacity(PIECE_BYTES, from), &mut out).await?;
-    out.flush().await?;
-    out.sync_all().await
-}
 
-async fn publish(temporary: &Path, to: &Path) -> std::io::Result<()> {
-    fs::rename(temporary, to).await?;
-    // The entry of a file in its folder is durable only once the folder is synced.
-    match to.parent() {
-        Some(folder) => fs::File::open(folder).await?.sync_all().await,
-        None => Ok(()),
+    async fn copy(&self, temporary: &str, from: Reader<'_>) -> std::io::Result<()> {
+        let mut out = File::from_std(self.blocking(temporary, beneath::create).await?);
+        let copied = copy_buf(&mut BufReader::with_capacity(PIECE_BYTES, from), &mut out).await;
+        let written = match copied {
+            Ok(_) => match out.flush().await {
+                Ok(()) => out.sync_all().await,
+                unflushed => unflushed,
+            },
+            Err(error) => Err(error),
+        };
+        if written.is_err() {
+            // A half of a file helps nobody, least of all on a full disk. The first error is the one that counts.
+            let _ = self.blocking(temporary, beneath::remove).await;
+        }
+        written
     }
 }
 
@@ -50,34 +60,25 @@ fn if_there<T>(path: &str, read: std::io::Result<T>) -> Result<Option<T>> {
 
 impl ArtifactStore for Folder {
     fn write<'a>(&'a self, temporary: &'a str, from: Reader<'a>) -> BoxFuture<'a, Result<()>> {
-        let file = self.root.join(temporary);
-        Box::pin(async move {
-            match write(&file, from).await {
-                Ok(()) => Ok(()),
-                Err(error) => {
-                    // A half of a file helps nobody, least of all on a full disk. The first error is the one that counts.
-                    let _ = fs::remove_file(&file).await;
-                    Err(failed(temporary, error))
-                }
-            }
-        })
+        Box::pin(async move { self.copy(temporary, from).await.map_err(|error| failed(temporary, error)) })
     }
 
     fn publish<'a>(&'a self, temporary: &'a str, path: &'a str) -> BoxFuture<'a, Result<()>> {
-        let (from, to) = (self.root.join(temporary), self.root.join(path));
-        Box::pin(async move { publish(&from, &to).await.map_err(|error| failed(temporary, error)) })
+        let to = path.to_owned();
+        Box::pin(async move {
+            let renamed = self.blocking(temporary, move |root, from| beneath::rename(root, from, &to)).await;
+            renamed.map_err(|error| failed(path, error))
+        })
     }
 
     fn open<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<Option<Reader<'static>>>> {
-        let file = self.root.join(path);
         Box::pin(async move {
-            let file = if_there(path, fs::File::open(file).await)?;
-            Ok(file.map(|file| Box::pin(file) as Reader<'static>))
+            let file = if_there(path, self.blocking(path, beneath::open).await)?;
+            Ok(file.map(|file| Box::pin(File::from_std(file)) as Reader<'static>))
         })
     }
 
     fn remove<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<()>> {
-        let file = self.root.join(path);
-        Box::pin(async move { if_there(path, fs::remove_file(file).await).map(drop) })
+        Box::pin(async move { if_there(path, self.blocking(path, beneath::remove).await).map(drop) })
     }
 }

@@ -5,8 +5,8 @@ use std::task::{Context, Poll};
 use tenure_core::pipeline::Artifact;
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// A reader that counts and hashes what passes through it; with something expected, its end is an error unless all of
-/// that came.
+/// A reader that counts and hashes what passes through it. With something expected, its end is an error unless all of
+/// that came, and so is whatever comes beyond.
 pub(in crate::pipeline) struct Hashing<R> {
     from: R,
     hasher: blake3::Hasher,
@@ -37,8 +37,8 @@ impl<R: AsyncRead + Unpin> AsyncRead for Hashing<R> {
         self.hasher.update(piece);
         self.size += piece.len() as u64;
         let ended = piece.is_empty() && out.remaining() > 0;
-        if let Some(expected) = self.expected.as_ref().filter(|_| ended)
-            && self.fingerprint() != (expected.size, expected.blake3.clone())
+        if let Some(expected) = &self.expected
+            && (self.size > expected.size || ended && self.fingerprint() != (expected.size, expected.blake3.clone()))
         {
             let wrong = format!("{} is not what was recorded", expected.path);
             return Poll::Ready(Err(std::io::Error::new(std::io::ErrorKind::InvalidData, wrong)));
