@@ -204,6 +204,12 @@ async fn a_wrong_field_is_422_and_named() {
             "artifacts[0].path",
         ),
         (
+            fetch("complete"),
+            artifact(json!({"path": "1/encode/v1/_/x", "size": 1, "blake3": hash})),
+            "out_of_bounds",
+            "artifacts[0].path",
+        ),
+        (
             fetch("heartbeat"),
             artifact(json!({"path": "x", "size": -1, "blake3": hash})),
             "out_of_bounds",
