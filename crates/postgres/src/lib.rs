@@ -136,7 +136,8 @@ const URGENT_CONNECTIONS: usize = 2;
 /// database by an administrator after every migration; what was done before is left as it is.
 pub fn roles(url: &str) -> Result<String> {
     let options = PostgresOptions::parse(url)?;
-    let database = options.config.get_dbname().or(options.config.get_user());
+    let config = options.route.servers.first().map(|server| &server.config);
+    let database = config.and_then(|config| config.get_dbname().or(config.get_user()));
     let database = database.ok_or_else(|| StoreError::Address { message: "it names no database".to_owned() })?;
     let names = names::RoleNames::of(database, &options.schema);
     let script = ["owner", "runtime", "work", "enqueue", "read"]

@@ -234,7 +234,7 @@ impl Pooled {
     }
 
     /// Cancels what it is in the middle of, and closes it.
-    fn abandon(self) {
+    pub(crate) fn abandon(self) {
         let pool = self.pool.clone();
         let session = self.take();
         // Without a runtime nothing can be sent any more: then it is closed, and that is all.

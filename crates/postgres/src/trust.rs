@@ -10,10 +10,9 @@
 
 use crate::error;
 use crate::names::RoleNames;
-use crate::pool::Database;
+use crate::pool::{Database, Pooled};
 use crate::upkeep::first;
 use crate::value::get;
-use deadpool_postgres::Object;
 use tenure_store::{Result, StoreError};
 use tokio_postgres::Transaction;
 use tokio_postgres::types::Type;
@@ -37,11 +36,11 @@ pub(crate) async fn look(database: &Database) -> Result<Place> {
         return found;
     }
     // One that does not answer is of no use to the next who asks.
-    drop(Object::take(connection));
+    connection.abandon();
     Err(error::timed_out(false))
 }
 
-async fn looked(connection: &mut Object, schema: &str) -> Result<Place> {
+async fn looked(connection: &mut Pooled, schema: &str) -> Result<Place> {
     let failed = |met| error::of(met, false);
     let transaction = connection.transaction().await.map_err(failed)?;
     // A long statement over small tables, which takes longer to plan than a hasty session allows; our own bound holds.

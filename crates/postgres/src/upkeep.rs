@@ -2,7 +2,6 @@
 
 use crate::PostgresStore;
 use crate::examine;
-use crate::pool::Database;
 use crate::value::{at, get, word};
 use async_trait::async_trait;
 use std::sync::Arc;

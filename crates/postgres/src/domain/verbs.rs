@@ -10,7 +10,7 @@ use tenure_core::domain::{
     Acquire, Acquired, Advance, Advanced, Answer, Beaten, Change, DomainInfo, Failed, Held, Recovered, Refused, Skip,
     Skipped, Succeeded,
 };
-use tenure_core::{Actor, LostReason, Token};
+use tenure_core::{LostReason, Token};
 use tenure_store::{Result, StoreError};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;

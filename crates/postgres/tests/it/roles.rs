@@ -1,6 +1,6 @@
 //! The roles of `roles.sql` can do what they are for, and nothing else (docs/decisions/0009).
 
-use crate::support::{connect, database, forget_the_server};
+use crate::support::{connect, database};
 use async_trait::async_trait;
 use std::sync::Arc;
 use tenure_core::Time;
