@@ -30,7 +30,7 @@ use tokio::net::TcpStream;
 #[cfg(unix)]
 use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use tokio_postgres::config::Host;
+use tokio_postgres::config::{Host, TargetSessionAttrs};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_postgres::{AsyncMessage, Client, Connection, Notification, SimpleQueryMessage};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -140,26 +140,9 @@ impl Connector {
         let encrypted = Arc::new(AtomicBool::new(false));
         let tls = self.encryption(to, Some(encrypted.clone()))?;
         let (client, mut wire) = to.config.connect_raw(stream, tls).await.map_err(error::of_connect)?;
-        let answer = {
-            let mut asked = pin!(client.simple_query("show transaction_read_only"));
-            poll_fn(|cx| {
-                // The connection moves only while it is polled.
-                while let Poll::Ready(news) = wire.poll_message(cx) {
-                    match news {
-                        Some(Ok(_)) => {}
-                        Some(Err(error)) => return Poll::Ready(Err(error::of_connect(error))),
-                        None => return Poll::Ready(Err(StoreError::unavailable("it closed the connection"))),
-                    }
-                }
-                asked.as_mut().poll(cx).map_err(error::of_connect)
-            })
-            .await?
-        };
-        let read_only = answer.iter().any(|message| match message {
-            SimpleQueryMessage::Row(row) => row.get(0) == Some("on"),
-            _ => false,
-        });
-        if read_only {
+        if to.config.get_target_session_attrs() == TargetSessionAttrs::ReadWrite
+            && read_only(&client, &mut wire).await?
+        {
             return Err(StoreError::unavailable("it takes no writes"));
         }
         let way = match peer {
@@ -373,6 +356,24 @@ impl AsyncWrite for Stream {
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         either!(self, one => Pin::new(one).poll_shutdown(cx))
     }
+}
+
+/// Whether a server takes no writes.
+async fn read_only(client: &Client, wire: &mut Wire) -> Result<bool> {
+    let mut asked = pin!(client.simple_query("show transaction_read_only"));
+    let answer = poll_fn(|cx| {
+        // The connection moves only while it is polled.
+        while let Poll::Ready(news) = wire.poll_message(cx) {
+            match news {
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Poll::Ready(Err(error::of_connect(error))),
+                None => return Poll::Ready(Err(StoreError::unavailable("it closed the connection"))),
+            }
+        }
+        asked.as_mut().poll(cx).map_err(error::of_connect)
+    })
+    .await?;
+    Ok(answer.iter().any(|message| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("on"))))
 }
 
 /// A connection under the driver, encrypted or not.

@@ -163,7 +163,8 @@ fn the_script_of_the_roles_is_printed_for_the_schema_of_the_store() {
     // Nothing is asked of the server.
     let nowhere = "postgres://app@127.0.0.1:1/db?schema=jobs";
     let script = place.out(&["migrate", "--print-roles", "--store", nowhere]);
-    assert!(script.contains("grant usage on schema jobs to jobs_runtime, jobs_enqueue, jobs_read;"), "{script}");
+    let usage = "grant usage on schema jobs to db_jobs_runtime, db_jobs_work, db_jobs_enqueue, db_jobs_read;";
+    assert!(script.contains(usage), "{script}");
     assert_eq!(place.json(&["migrate", "--print-roles", "--store", nowhere])["script"], json!(script));
     assert!(said(&place, &["migrate", "--print-roles"]).contains("no roles"));
     assert_eq!(place.json(&["migrate", "--print-roles"]), json!({"script":null}));
@@ -174,6 +175,7 @@ fn workers_are_listed_with_where_they_look_and_what_they_hold() {
     let place = Place::new();
     assert_eq!(place.out(&["worker", "list"]), "WORKER\tRUNNING\tLAST SEEN\tFIRST SEEN\tQUEUES\n");
     place.out(&["enqueue", "q"]);
+    place.out(&["queue", "pause", "r"]);
     let serving = Serving::start(&place, &place.store());
     serving.ask("POST /v1/claim", r#"{"worker":"w2","queues":["r","q"],"kinds":["b","a"]}"#);
     serving.ask("POST /v1/queues/q/claim", r#"{"worker":"w1"}"#);

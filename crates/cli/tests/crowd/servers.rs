@@ -82,7 +82,8 @@ async fn serve(store: &str, said: &Arc<Mutex<String>>) -> Server {
     let (store, said) = (store.to_owned(), said.clone());
     let start = move || {
         let mut child = Command::new(assert_cmd::cargo::cargo_bin("tenure"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--store", &store])
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .env("TENURE_STORE", &store)
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();

@@ -26,6 +26,8 @@ use tokio::time::Instant;
 
 /// How long a worker that must leave now waits for the store, and any worker once its grace is over.
 const LEAVE_NOW: Duration = Duration::from_secs(2);
+/// How long a handler that was dropped has to hand its ending on.
+const HAND_ON: Duration = Duration::from_secs(1);
 /// How long one that was told to leave waits for it at least, once its handlers have ended: its grace may be over by then.
 /// An ending can take for ever, as one of a job that a user's transaction holds.
 const LEAVE: Duration = Duration::from_secs(5);
@@ -95,8 +97,9 @@ pub(super) async fn drive(
             None => std::future::pending().await,
         }
     };
-    // A handler that is told to stop at the end of the grace may put its things away, and its ending be written.
-    let (grace, at_most) = (plan.grace, plan.grace.saturating_add(driver.worker.cancel_grace));
+    // A handler that is told to stop at the end of the grace may put its things away, and its ending be handed on.
+    let grace = plan.grace;
+    let at_most = grace.saturating_add(driver.worker.cancel_grace).saturating_add(HAND_ON);
     let (mut leave, mut leave_now) = (std::pin::pin!(leave.fuse()), std::pin::pin!(leave_now.fuse()));
     tokio::select! {
         left = driver.shift(Shift::new(plan), at_most, leave.as_mut(), leave_now.as_mut()) => {

@@ -3,9 +3,11 @@
 
 use super::Bug;
 use super::wrong::Wrong;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use tenure_core::Time;
 use tenure_core::changes::Changes;
 use tenure_core::json::canonical;
+use tenure_core::queue::worker;
 use tenure_core::queue::{
     Change, ClaimedJob, Conflict, Enqueued, Job, JobId, NewJob, QueueInfo, Settings, Situation, Watch, Worker,
 };
@@ -23,11 +25,18 @@ pub(super) struct Disguise {
     pub(super) kept_attempts: BTreeMap<JobId, u32>,
     /// How often a dedup key was freed too early.
     freed: BTreeMap<(String, String), u32>,
-    /// Workers that were ever given a job.
-    pub(super) lucky: BTreeSet<String>,
+    /// Workers that were ever given a job, and when that was last written down.
+    pub(super) lucky: BTreeMap<String, Time>,
 }
 
 impl Disguise {
+    /// A worker was given something: the only claims that one mistake writes down, though as seldom as is right.
+    pub(super) fn seen(&mut self, worker: String, now: Time) {
+        if worker::due(self.lucky.get(&worker).copied(), now) {
+            self.lucky.insert(worker, now);
+        }
+    }
+
     pub(super) fn claimed(&self, job: &mut ClaimedJob) {
         job.attempt += self.kept_attempts.get(&job.id).copied().unwrap_or(0);
         if let Some((lane, timeout_ms)) = self.sent.get(&job.id) {

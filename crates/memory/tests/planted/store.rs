@@ -43,7 +43,7 @@ impl QueueStore for Wrong {
             _ => self.right.claim(claim).await?,
         };
         if claims.idle.is_none() {
-            self.disguise.lock().expect("no panic").lucky.insert(owner);
+            self.disguise.lock().expect("no panic").seen(owner, self.clock.now());
         }
         if self.is(Bug::IdleAlwaysEmpty) {
             claims.idle = claims.idle.map(|_| Idle::Empty);
@@ -167,7 +167,8 @@ impl QueueStore for Wrong {
         let mut page = self.right.workers(after, limit).await?;
         if self.is(Bug::EmptyClaimUnseen) {
             let disguise = self.disguise.lock().expect("no panic");
-            page.items.retain(|worker| disguise.lucky.contains(&worker.name));
+            page.items.retain(|worker| disguise.lucky.contains_key(&worker.name));
+            page.items.iter_mut().for_each(|worker| worker.last_seen_at = disguise.lucky[&worker.name]);
         }
         if self.is(Bug::SightingsForgottenEarly) {
             let now = self.clock.now();
