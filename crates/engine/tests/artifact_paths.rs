@@ -30,8 +30,11 @@ fn recorded(path: &str) -> Artifact {
 /// What happens to an artifact's file.
 type Tamper = fn(&Path, &Path);
 
+/// What is done to a file, and what verify then says of it.
+type Case = (&'static str, Tamper, Option<(Fault, &'static str)>);
+
 /// Name of the artifact, what happens to its file (and a place outside of the folder), and what is found then.
-const TAMPERED: [(&str, Tamper, Option<(Fault, &str)>); 13] = [
+const TAMPERED: [Case; 13] = [
     ("untouched", |_, _| {}, None),
     (
         "hard-linked",

@@ -56,6 +56,9 @@ impl Default for Options {
     }
 }
 
+/// When the store was last asked whether it accepts writes, and what it said.
+type Readiness = (Instant, Result<(), Problem>);
+
 /// The state of the router.
 #[derive(Clone)]
 pub(crate) struct App {
@@ -64,8 +67,7 @@ pub(crate) struct App {
     stopping: watch::Receiver<bool>,
     /// A permit for each claim that may wait.
     waiting: Arc<Semaphore>,
-    /// When the store was last asked whether it accepts writes, and what it said.
-    ready: Arc<Mutex<Option<(Instant, Result<(), Problem>)>>>,
+    ready: Arc<Mutex<Option<Readiness>>>,
     pub(crate) openapi: Arc<str>,
 }
 
