@@ -448,25 +448,22 @@ async fn c17_a_store_behind_a_link_is_one_store() {
     assert!(matches!(error, StoreError::Unavailable { outcome: Outcome::NotDone, .. }), "{error}");
 }
 
-/// Text that is no text, as only a hand or a failing disk writes it.
-const NO_TEXT: &str = "CAST(x'22ff22' AS TEXT)";
-
 /// A damaged job that waits is passed over: by claims, which set it aside, and by lists; and `doctor` names it (L7).
 #[tokio::test]
 async fn l7_a_waiting_job_that_cannot_be_read_stops_neither_claims_nor_lists() {
     let damages = [
-        format!("payload = {NO_TEXT}"),
-        format!("kind = {NO_TEXT}"),
-        format!("limit_key = {NO_TEXT}"),
-        "priority = 99999999999".to_owned(),
-        "attempts_max = 99999999999".to_owned(),
-        "timeout_ms = -5".to_owned(),
+        "UPDATE job SET payload = CAST(x'22ff22' AS TEXT) WHERE id = ?1",
+        "UPDATE job SET kind = CAST(x'22ff22' AS TEXT) WHERE id = ?1",
+        "UPDATE job SET limit_key = CAST(x'22ff22' AS TEXT) WHERE id = ?1",
+        "UPDATE job SET priority = 99999999999 WHERE id = ?1",
+        "UPDATE job SET attempts_max = 99999999999 WHERE id = ?1",
+        "UPDATE job SET timeout_ms = -5 WHERE id = ?1",
     ];
     for damage in damages {
         let file = File::new();
         let store = file.open().await;
         let ids = enqueue(&store, 3).await;
-        file.raw().execute(&format!("UPDATE job SET {damage} WHERE id = ?1"), [ids[0].0]).unwrap();
+        file.raw().execute(damage, [ids[0].0]).unwrap();
         let rows = store.examine().await.unwrap().into_iter().find(|finding| finding.topic == "rows").unwrap();
         assert!(rows.found.contains(&format!("job {}", ids[0])), "{damage}: {rows:?}");
         let listed = store.jobs(Filter::default(), None, 10).await.unwrap().items;
@@ -498,8 +495,8 @@ async fn l7_a_waiting_stage_that_cannot_be_read_stops_no_claim() {
         store.start_run(NewRun::new("p", "1")).await.unwrap().unwrap();
     }
     store.advance_runs(10).await.unwrap();
-    let first = "(SELECT min(id) FROM unit)";
-    file.raw().execute(&format!("UPDATE unit SET attempts_max = 99999999999 WHERE id = {first}"), []).unwrap();
+    let damage = "UPDATE unit SET attempts_max = 99999999999 WHERE id = (SELECT min(id) FROM unit)";
+    file.raw().execute(damage, []).unwrap();
     let rows = store.examine().await.unwrap().into_iter().find(|finding| finding.topic == "rows").unwrap();
     assert!(rows.found.contains("unit "), "{rows:?}");
     for expected in [1, 1, 0] {
