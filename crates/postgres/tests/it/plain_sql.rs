@@ -259,6 +259,7 @@ async fn l8_acts_in_plain_sql_name_the_role_that_opened_the_session() {
         "grant usage on schema tenure to pg_monitor;
          grant all on all tables in schema tenure to pg_monitor;
          grant all on all sequences in schema tenure to pg_monitor;
+         grant execute on all functions in schema tenure to pg_monitor;
          set role pg_monitor;
          select tenure.change_queue('q', '{{paused}}', true, null, null, null, null, null, null, null, null);
          reset role;
