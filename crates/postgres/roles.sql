@@ -72,12 +72,12 @@ do $$
 declare
     tables constant text[] := array[
         'epoch', 'engine', 'queue', 'job', 'lease', 'note', 'finished', 'receipt', 'dedup', 'gate', 'touch', 'walk', 'slack',
-        'event', 'sighting', 'schedule', 'firing', 'domain', 'domain_ended', 'domain_failed', 'domain_waiting',
+        'event', 'change', 'sighting', 'schedule', 'firing', 'domain', 'domain_ended', 'domain_failed', 'domain_waiting',
         'domain_event', 'domain_refusal', 'sync_job', 'sync_chunk', 'sync_receipt', 'sync_event', 'pipeline',
         'pipeline_stage', 'run', 'run_touched', 'unit', 'unit_attempt', 'unit_event'];
     -- Written by upgrades alone.
     books constant text[] := array['migration', 'functions'];
-    views constant text[] := array['work_queue', 'work_leases', 'sync_jobs', 'sync_checkpoints', 'stages'];
+    views constant text[] := array['work_queue', 'work_leases', 'sync_jobs', 'sync_checkpoints', 'stages', 'changes'];
     sequences constant text[] := array['job_id', 'grant_counter', 'schedule_revision', 'sync_id', 'run_id', 'unit_id'];
     of_enqueue constant text[] := array['enqueue'];
     -- Beside the verbs that have their owner's rights, what those need who call them.
