@@ -34,7 +34,9 @@ async fn a_server_that_refuses_encryption_is_told_neither_user_nor_password() {
         let fake = FakeServer::start(Manner::Greedy).await;
         let url = format!("postgres://ada:hunter2@127.0.0.1:{}/db?{option}&timeout_ms=5000", fake.port);
         let error = PostgresStore::open(&url).await.unwrap_err();
-        assert_eq!(fake.heard(), SSL_REQUEST, "{option}: {error}");
+        // Opening is tried again for a moment, each time with the same first word.
+        let heard = fake.heard();
+        assert!(!heard.is_empty() && heard.chunks(SSL_REQUEST.len()).all(|word| word == SSL_REQUEST), "{heard:?}");
         assert_eq!(error.code(), "unavailable", "{option}: {error}");
         assert!(error.to_string().contains("TLS"), "{option}: {error}");
     }

@@ -125,7 +125,7 @@ async fn a4_an_ending_cut_off_and_sent_again_counts_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn c8_opening_is_tried_again_when_its_connection_is_cut() {
     let cuttable = Cuttable::start().await;
-    for text in ["to_regclass", "tenure.migration", "tenure.functions"] {
+    for text in ["pg_namespace", "to_regclass", "tenure.installed"] {
         cuttable.proxy.cut_before(text);
         let opened = PostgresStore::open(&format!("{}?listen_url=none", cuttable.proxy.url())).await;
         cuttable.proxy.struck().await;
