@@ -112,9 +112,9 @@ impl Connector {
         let mut met = StoreError::unavailable("its name has no address");
         for peer in in_time(to.deadline, to.peers()).await? {
             match in_time(to.deadline, self.greet(to, peer)).await {
-                Ok((client, wire, way)) => {
+                Ok((client, wire, way, misled)) => {
                     self.latest.store(server, Ordering::Relaxed);
-                    return Ok(Opened { client, wire, way, server, peer });
+                    return Ok(Opened { client, wire, way, misled, server, peer });
                 }
                 Err(error) => met = error,
             }
@@ -135,23 +135,24 @@ impl Connector {
         StoreError::unavailable(reasons.collect::<Vec<_>>().join("; "))
     }
 
-    async fn greet(&self, to: &Server, peer: Peer) -> Result<(Client, Wire, Way)> {
+    async fn greet(&self, to: &Server, peer: Peer) -> Result<(Client, Wire, Way, bool)> {
         let stream = Lasting(to.dial(peer).await.map_err(StoreError::unavailable)?);
         let encrypted = Arc::new(AtomicBool::new(false));
         let tls = self.encryption(to, Some(encrypted.clone()))?;
         let (client, mut wire) = to.config.connect_raw(stream, tls).await.map_err(error::of_connect)?;
         if to.config.get_target_session_attrs() == TargetSessionAttrs::ReadWrite
-            && read_only(&client, &mut wire).await?
+            && shown(&client, &mut wire, "show transaction_read_only").await? == "on"
         {
             return Err(StoreError::unavailable("it takes no writes"));
         }
+        let misled = misleading(&shown(&client, &mut wire, "show search_path").await?);
         let way = match peer {
             Peer::Socket => Way::Socket,
             Peer::Tcp(_) if encrypted.load(Ordering::Relaxed) => Way::Tls,
             Peer::Tcp(address) if address.to_canonical().is_loopback() => Way::ClearHere,
             Peer::Tcp(_) => Way::Clear,
         };
-        Ok((client, wire, way))
+        Ok((client, wire, way, misled))
     }
 
     fn encryption(&self, to: &Server, done: Option<Arc<AtomicBool>>) -> Result<Encryption> {
@@ -255,6 +256,7 @@ pub(crate) struct Opened {
     client: Client,
     wire: Wire,
     way: Way,
+    misled: bool,
     server: usize,
     peer: Peer,
 }
@@ -266,7 +268,7 @@ impl Opened {
         slot: OwnedSemaphorePermit,
         mut hear: impl FnMut(Notification) + Send + 'static,
     ) -> Session {
-        let Opened { client, mut wire, way, server, peer } = self;
+        let Opened { client, mut wire, way, misled, server, peer } = self;
         let (open, mut let_go) = oneshot::channel();
         tokio::spawn(async move {
             let mut closed = pin!(async {
@@ -286,7 +288,7 @@ impl Opened {
             }
             drop(slot);
         });
-        Session { client, way, server, peer, _open: open }
+        Session { client, way, misled, server, peer, _open: open }
     }
 }
 
@@ -294,6 +296,7 @@ impl Opened {
 pub(crate) struct Session {
     client: Client,
     way: Way,
+    misled: bool,
     server: usize,
     peer: Peer,
     _open: oneshot::Sender<()>,
@@ -303,6 +306,11 @@ impl Session {
     /// How it is protected.
     pub(crate) fn way(&self) -> Way {
         self.way
+    }
+
+    /// Whether its search path would have it run what others put there.
+    pub(crate) fn misled(&self) -> bool {
+        self.misled
     }
 }
 
@@ -358,9 +366,9 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// Whether a server takes no writes.
-async fn read_only(client: &Client, wire: &mut Wire) -> Result<bool> {
-    let mut asked = pin!(client.simple_query("show transaction_read_only"));
+/// What a server answers to `show …`, which is a command: nobody can put a function in its place.
+async fn shown(client: &Client, wire: &mut Wire, show: &str) -> Result<String> {
+    let mut asked = pin!(client.simple_query(show));
     let answer = poll_fn(|cx| {
         // The connection moves only while it is polled.
         while let Poll::Ready(news) = wire.poll_message(cx) {
@@ -373,7 +381,17 @@ async fn read_only(client: &Client, wire: &mut Wire) -> Result<bool> {
         asked.as_mut().poll(cx).map_err(error::of_connect)
     })
     .await?;
-    Ok(answer.iter().any(|message| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("on"))))
+    let rows = answer.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    Ok(rows.unwrap_or_default().to_owned())
+}
+
+/// Whether a search path puts others before PostgreSQL's own functions and operators, which otherwise come first. The owner
+/// of a database may set one for everybody who comes.
+fn misleading(path: &str) -> bool {
+    path.split(',').skip(1).any(|schema| schema.trim().trim_matches('"') == "pg_catalog")
 }
 
 /// A connection under the driver, encrypted or not.

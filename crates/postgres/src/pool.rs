@@ -268,6 +268,9 @@ impl DerefMut for Pooled {
     }
 }
 
+/// A transaction of ours, in which names without a schema mean PostgreSQL's own.
+const BEGIN: &str = "begin isolation level read committed; set local search_path = pg_catalog, pg_temp";
+
 /// What a statement came to.
 type Asked = std::result::Result<Vec<Row>, tokio_postgres::Error>;
 
@@ -279,7 +282,7 @@ struct UnderWay {
 impl UnderWay {
     async fn ask(&self, sql: &str, params: &[Param<'_>], wrapped: bool) -> Asked {
         let connection = self.connection.as_ref().expect("it is there until the end");
-        if !wrapped {
+        if !wrapped && !connection.misled() {
             let answer = connection.query_typed(sql, params).await;
             if answer.is_err() {
                 // The server tells of a failure before it has undone the transaction: nothing that the caller does next
@@ -292,7 +295,7 @@ impl UnderWay {
         // fails, the commit rolls back.
         let (begun, answer, ended) = tokio::join!(
             biased;
-            connection.batch_execute("begin isolation level read committed"),
+            connection.batch_execute(BEGIN),
             connection.query_typed(sql, params),
             connection.batch_execute("commit"),
         );

@@ -13,7 +13,11 @@ with me as (
       from pg_roles r, pg_roles l where r.rolname = current_user and l.rolname = session_user
 ), trusted as (
     select r.oid from pg_roles r, me
-     where r.oid = me.oid or r.rolsuper or r.rolname = $2
+     where r.oid = me.oid or r.rolsuper
+        -- Names of two stores' owners can be the same: the script has written down whose it made.
+        or r.rolname = $2
+           and shobj_description(r.oid, 'pg_authid')
+               = format('Tenure: schema %s of database %s', $1, current_database())
         or not $3 and not me.rolsuper
            and (pg_has_role(me.oid, r.oid, 'member')
                 or r.oid = (select d.datdba from pg_database d where d.datname = current_database()))

@@ -266,3 +266,68 @@ async fn a_schema_that_is_postgresqls_or_everybodys_is_no_place_for_a_store() {
         assert!(matches!(by_hand, StoreError::Address { .. }), "{by_hand}");
     }
 }
+
+/// The owner of a database sets the search path of everybody who comes, and may put their own schema before PostgreSQL's.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_path_that_a_databases_owner_set_makes_nobody_run_what_is_in_it() {
+    let database = TestDatabase::create().await.unwrap();
+    let attacker = Attacker::in_database(&database).await;
+    PostgresStore::migrate(database.url()).await.unwrap();
+    let traps = "
+        create schema trap;
+        create function trap.to_regclass(text) returns regclass language plpgsql as $$
+        begin perform public.strike(); return pg_catalog.to_regclass($1); end $$;
+        create function trap.to_regprocedure(text) returns regprocedure language plpgsql as $$
+        begin perform public.strike(); return pg_catalog.to_regprocedure($1); end $$;
+        create function trap.current_setting(text) returns text language plpgsql as $$
+        begin perform public.strike(); return pg_catalog.current_setting($1); end $$;
+        create function trap.current_database() returns name language plpgsql as $$
+        begin perform public.strike(); return pg_catalog.current_database(); end $$;
+        create function trap.joined(text, text) returns text language plpgsql as $$
+        begin perform public.strike(); return pg_catalog.textcat($1, $2); end $$;
+        create operator trap.|| (leftarg = text, rightarg = text, function = trap.joined);
+        grant usage on schema trap to public";
+    attacker.plants(traps).await;
+    let set = format!("alter database {} set search_path = trap, pg_catalog", database.name());
+    attacker.admin.batch_execute(&set).await.unwrap();
+    // It is a trap: whoever comes with that path and asks without care runs it.
+    let careless = connect(database.url()).await;
+    careless.query("select current_setting('server_version')", &[]).await.unwrap();
+    assert!(attacker.is_superuser().await, "the trap strikes");
+    let name = &attacker.name;
+    attacker.admin.batch_execute(&format!("alter role {name} nosuperuser")).await.unwrap();
+
+    PostgresStore::migrate(database.url()).await.unwrap();
+    let store = PostgresStore::open(database.url()).await.unwrap();
+    let id = store.enqueue(vec![NewJob::new("q", "k", "1")]).await.unwrap().unwrap()[0].id;
+    store.job(id).await.unwrap().unwrap();
+    store.jobs(tenure_core::queue::Filter::default(), None, 10).await.unwrap();
+    store.queue("q").await.unwrap().unwrap();
+    store.situation(id).await.unwrap().unwrap();
+    store.describe().await.unwrap();
+    store.examine().await.unwrap();
+    assert_eq!(store.claim(Claim::new("q", "w")).await.unwrap().jobs.len(), 1);
+    store.recover(10).await.unwrap();
+    store.new_epoch().await.unwrap();
+    assert!(!attacker.is_superuser().await, "a call ran what was planted");
+}
+
+/// Two stores' owners can have one name; who has it in one database is not trusted in the other.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_role_that_has_the_name_of_a_stores_owner_by_chance_is_not_trusted() {
+    let database = TestDatabase::create().await.unwrap();
+    let attacker = Attacker::in_database(&database).await;
+    let (name, owner) = (&attacker.name, format!("{}_tenure_owner", database.name()));
+    let namesake = format!(
+        "create role {owner} nologin; comment on role {owner} is 'Tenure: schema b of database another';
+         grant create on database {} to {owner}; grant {owner} to {name}",
+        database.name()
+    );
+    attacker.admin.batch_execute(&namesake).await.unwrap();
+    attacker.plants(&format!("set role {owner}; create schema tenure")).await;
+    is_foreign(&PostgresStore::migrate(database.url()).await.unwrap_err(), "schema tenure");
+    is_foreign(&PostgresStore::open(database.url()).await.unwrap_err(), "schema tenure");
+    let mine = format!("comment on role {owner} is 'Tenure: schema tenure of database {}'", database.name());
+    attacker.admin.batch_execute(&mine).await.unwrap();
+    PostgresStore::migrate(database.url()).await.unwrap();
+}
