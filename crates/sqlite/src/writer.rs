@@ -77,8 +77,9 @@ impl Writer {
             self.welcome_late(&mut group);
             self.commit(&mut group)
         });
-        // Whoever came meanwhile would only wait as long again, and longer than his caller does.
-        if let Err(Fault::Busy(_)) = outcome {
+        // Whoever came meanwhile would only wait as long again, and longer than his caller does. With nobody left who
+        // waited to the end, the wait was cut short, and he has his own before him.
+        if matches!(outcome, Err(Fault::Busy(_))) && !group.is_empty() {
             self.welcome_late(&mut group);
         }
         match outcome {

@@ -2,6 +2,7 @@
 
 use crate::Api;
 use serde_json::{Value, json};
+use std::time::Duration;
 use tenure::Tenure;
 
 /// A job's whole life over HTTP, and a stale write refused, on the store at `url`.
@@ -145,6 +146,10 @@ async fn s10_a_lost_store_is_503_and_tells_strangers_nothing() {
     let api = Api::on(Tenure::open(database.url()).await.unwrap()).await;
     assert_eq!(api.get("/readyz").await.0, 204);
     drop(database);
+    // What was found out is believed for a second.
+    while api.get("/readyz").await.0 == 204 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     for path in ["/readyz", "/v1/queues"] {
         let response = api.client.get(format!("http://{}{path}", api.address)).send().await.unwrap();
         assert_eq!(response.status(), 503, "{path}");
