@@ -177,7 +177,9 @@ impl Server {
         judge.close(&queued.iter().map(|row| row.get(0)).collect(), &history.collect());
     }
 
-    /// The store tries again what was caught in a deadlock, so only the server's log tells of each (L10).
+    /// The store tries again what was caught in a deadlock, so only the server's log tells of each (L10). Not counted: two
+    /// transactions of callers' own that both hold one job and then both end it. Each waits for the other's fence, which
+    /// neither can give up; one of them has to go.
     fn deadlocks(&self, database: &str, common: &Common) {
         let log = std::fs::read(self.0.folder().join("server.log")).expect("the server's log");
         let log = String::from_utf8_lossy(&log);
@@ -185,7 +187,13 @@ impl Server {
         for (i, line) in lines.iter().enumerate() {
             if line.contains(database) && line.contains("deadlock detected") {
                 let rest: Vec<&str> = lines[i..].iter().take(12).map(|line| line.trim()).collect();
-                common.ledger.fault("deadlock", rest.join("\n    "));
+                let own =
+                    |line: &&&str| line.contains(": select tenure.complete(") || line.contains(": select tenure.fail(");
+                if rest.iter().take(5).filter(own).count() == 2 {
+                    common.ledger.count("callers who ended one job at once", 1);
+                } else {
+                    common.ledger.fault("deadlock", rest.join("\n    "));
+                }
             }
         }
     }
