@@ -198,3 +198,25 @@ async fn the_example_publishes_the_same_checksum_every_time() {
     }
     assert_eq!(sums[0], sums[1]);
 }
+
+/// What a worker waited for work is not taken off the lease that it is then given.
+#[tokio::test(flavor = "multi_thread")]
+async fn l6_a_worker_that_waited_for_work_has_its_whole_lease() {
+    let place = Place::new(Definition::new("p").stage(Stage::new("make"))).await;
+    let (leave, left) = tokio::sync::oneshot::channel::<()>();
+    let stages = place.stages().lease(Duration::from_millis(500)).handle("make", make);
+    let working = tokio::spawn(stages.run_until(async { drop(left.await) }));
+    // Longer than is safe under such a lease, and shorter than it takes until the worker looks by itself.
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    let run = place.start(r#""text""#).await;
+    let done = async {
+        while place.status(run).await != RunStatus::Done {
+            place.engine.orchestrator().advance(10).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), done).await.expect("the stage is done at its first attempt");
+    drop(leave);
+    let report = working.await.unwrap().unwrap();
+    assert_eq!((report.completed, report.failed), (1, 0));
+}

@@ -256,14 +256,12 @@ impl Stages {
         loop {
             let free = floor.concurrency - hands.len();
             if free > 0 {
-                let asked_at = Moment::now();
-                let wait = if drain { Duration::ZERO } else { LOOK_AGAIN };
                 let claim = claim.clone().max(free.min(bounds::CLAIM_MAX as usize) as u32);
-                // With something in hand this must not wait: a slot that becomes free is filled at once.
-                let within = if hands.is_empty() { wait } else { Duration::ZERO };
+                // One look: a lease is counted from when it was asked for, and a wait would be taken off it.
+                let asked_at = Moment::now();
                 let looked = tokio::select! {
                     () = &mut shutdown => break,
-                    claims = floor.tenure.outage.watch("stages", worker.claim_within(claim, within)) => claims,
+                    claims = floor.tenure.outage.watch("stages", worker.claim(claim)) => claims,
                 };
                 match looked {
                     Ok(claims) => {
@@ -271,11 +269,8 @@ impl Stages {
                         for unit in claims.units {
                             hands.spawn(attempt(floor.clone(), heart.clone(), unit, asked_at, stopped.clone()));
                         }
-                        if none && hands.is_empty() {
-                            if drain {
-                                break;
-                            }
-                            continue;
+                        if none && hands.is_empty() && drain {
+                            break;
                         }
                     }
                     Err(Error::Store(error)) => {
