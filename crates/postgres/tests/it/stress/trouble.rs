@@ -54,7 +54,8 @@ impl From<StoreError> for Trouble {
         let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
         if says(&["terminating connection", "connection closed", "closed", "reset by peer", "Broken pipe", "EOF"]) {
             Trouble::Killed
-        } else if says(&["statement timeout", "lock timeout"]) {
+        // A timeout that strikes as its statement ends is told by the next one, and as a request of the user's.
+        } else if says(&["statement timeout", "lock timeout", "due to user request"]) {
             Trouble::TimedOut
         } else if says(&["deadlock detected"]) {
             Trouble::Deadlocked
