@@ -47,7 +47,7 @@ mod verify;
 mod worker;
 
 pub use context::StageContext;
-pub use orchestrator::{Orchestrator, Pace};
+pub use orchestrator::Orchestrator;
 pub use recovery::Recovery;
 pub use runtime::{Segment, StageReport, Stages};
 pub use tenure_core::pipeline::{

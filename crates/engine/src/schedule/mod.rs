@@ -19,7 +19,7 @@ mod calendar;
 mod scheduler;
 
 pub use calendar::Calendar;
-pub use scheduler::{Looked, Met, Scheduler};
+pub use scheduler::Looked;
 pub use tenure_core::schedule::{CatchUp, Definition, Firing, NewSchedule, Schedule};
 
 use crate::{Result, Tenure};

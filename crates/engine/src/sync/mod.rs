@@ -16,7 +16,6 @@
 //! # Ok(()) }
 //! ```
 
-mod upkeep;
 mod worker;
 
 pub use tenure_core::sync::{
