@@ -2,11 +2,11 @@
 
 use super::wrong::Wrong;
 use async_trait::async_trait;
+use tenure_core::Page;
 use tenure_core::pipeline::{
     Advanced, Applied, Beat, Beaten, Claim, Claims, Definition, Ended, Ending, Filter, History, NewRun, PipelineInfo,
     Recovered, Refusal, Run, RunAction, RunId, RunRefusal, RunStatus, StageInfo, StartRefusal, Taken, Unit,
 };
-use tenure_core::queue::Page;
 use tenure_store::{Fenced, PipelineStore, Result};
 
 #[async_trait]

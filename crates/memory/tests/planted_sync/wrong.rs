@@ -4,7 +4,7 @@ use super::Bug;
 use async_trait::async_trait;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use tenure_core::queue::Page;
+use tenure_core::Page;
 use tenure_core::sync::{
     Act, Beat, Chunk, ChunkClaim, ChunkFilter, ClaimedChunk, ClaimedSync, Denied, Ended, Ending, Idle, NewChunk, Plan,
     Planned, Refused, Standing, State, Sync, SyncClaim, SyncEvent, SyncFilter, SyncId, SyncInfo, SyncsPruned,

@@ -5,8 +5,9 @@ use crate::{Fenced, Store};
 use std::sync::Arc;
 use tenure_core::queue::{
     Act, Action, Beat, Beaten, Change, Claim, ClaimedJob, Conflict, Ended, Ending, Enqueued, Event, Idle, Job, JobId,
-    NewJob, Operation, Pruned, QueueInfo, Recovered, Refusal, Retry, Status, What, explain,
+    NewJob, Operation, Pruned, QueueInfo, Recovered, Refusal, Status, What, explain,
 };
+use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Time, Token};
 
 /// Where every clock starts: odd microseconds, so that a backend that keeps only milliseconds is noticed.

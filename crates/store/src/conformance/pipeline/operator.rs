@@ -7,7 +7,7 @@ use tenure_core::LostReason;
 use tenure_core::pipeline::{
     Act, Artifact, Beat, Claim, Reason, Record, Refusal, RunAction, RunId, RunRefusal, RunStatus, Status, What,
 };
-use tenure_core::queue::Retry;
+use tenure_core::retry::Retry;
 
 /// A cancel ends the run and every unit of it now; holders are told.
 pub async fn s6_a_cancel_is_immediate_and_told_to_holders<H: Harness>() {

@@ -1,8 +1,9 @@
 //! Draws the operations of a walk from a seed.
 
 use super::op::{Beating, From, KEYS, LANES, Move, Op, PAYLOADS, Pick, Sketch, Step, TENANTS, Target, Twist};
-use tenure_core::queue::{Act, Action, Change, LaneOnFailure, Rate, Retry, Status};
+use tenure_core::queue::{Act, Action, Change, LaneOnFailure, Rate, Status};
 use tenure_core::retry::Backoff;
+use tenure_core::retry::Retry;
 
 /// A walk of `steps` operations.
 pub(super) fn draw(seed: u64, steps: u32) -> Vec<Step> {
