@@ -1,5 +1,6 @@
 //! Why a command did not do what was asked, and the exit code that says so to scripts.
 
+use crate::secrecy;
 use std::process::ExitCode;
 use tenure::Address;
 use tenure_server::ServeError;
@@ -92,12 +93,17 @@ impl Failure {
 
     /// One line for people, without control characters.
     pub(crate) fn line(&self) -> String {
-        text::escaped(self.said())
+        text::escaped(&secrecy::hidden(self.said()))
     }
 
     /// `{"error": {…}}`, for programs.
     pub(crate) fn json(&self) -> String {
-        let problem = Problem { message: self.said().to_owned(), ..self.problem.clone() };
+        let mut problem = Problem { message: secrecy::hidden(self.said()), ..self.problem.clone() };
+        for (_, fact) in &mut problem.facts {
+            if let Some(told) = fact.as_str() {
+                *fact = secrecy::hidden(told).into();
+            }
+        }
         text::escaped_json(&problem.to_json().to_string())
     }
 

@@ -91,14 +91,9 @@ fn main() -> ExitCode {
 /// Says what is wrong with the command line. An address in the place of something else would be repeated with its
 /// password.
 fn refuse(error: &clap::Error) -> ! {
-    let mut told = error.render().to_string();
-    for arg in std::env::args_os().skip(1).filter_map(|arg| arg.into_string().ok()) {
-        let value = arg.split_once('=').map_or("", |(_, value)| value);
-        for address in [&arg, value].into_iter().filter(|text| text.contains("://")) {
-            told = told.replace(address, &Address::new(address).to_string());
-        }
-    }
-    if told == error.render().to_string() {
+    let rendered = error.render().to_string();
+    let told = secrecy::hidden(&rendered);
+    if told == rendered {
         error.exit();
     }
     eprint!("{told}");

@@ -36,8 +36,14 @@ pub(crate) async fn open_within(url: &str, patience: Duration, outage: &Outage) 
     let deadline = tokio::time::Instant::now() + patience;
     let mut pause = OPEN_AGAIN / 10;
     loop {
-        // Nobody waits for it: then it is told by the answer alone.
-        let opened = if patience.is_zero() { open(url).await } else { outage.watch("opening", open(url)).await };
+        // What nobody waits for, and what no waiting mends, is told by the answer alone.
+        let attempt = async {
+            match open(url).await {
+                Err(away @ StoreError::Unavailable { .. }) if !patience.is_zero() => Err(away),
+                answered => Ok(answered),
+            }
+        };
+        let opened = outage.watch("opening", attempt).await.and_then(|answered| answered);
         match opened {
             Err(StoreError::Unavailable { .. }) if tokio::time::Instant::now() + pause < deadline => {
                 tokio::time::sleep(pause).await;

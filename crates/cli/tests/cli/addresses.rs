@@ -84,3 +84,45 @@ fn an_address_in_the_place_of_a_command_is_not_repeated() {
         assert!(!said.contains("hunter2"), "{args:?}: {said}");
     }
 }
+
+#[test]
+fn an_address_in_the_place_of_another_argument_is_not_repeated() {
+    let place = Place::new();
+    let long = format!("postgres://u:hunter2@h/{}", "db".repeat(100));
+    let odd = "postgres://u:\u{7}hunter2@h/db";
+    for address in ["postgres://u:hunter2@h/db", "postgres:u:hunter2@h/db", long.as_str(), odd] {
+        for args in [
+            &["queue", "list", "--config", address][..],
+            &["enqueue", "q", "--file", address],
+            &["enqueue", address, "1"],
+            &["enqueue", "q", address],
+            &["enqueue", "q", "1", &format!("--run-at={address}")],
+            &["job", "show", address],
+            &["job", "list", "--status", address],
+            &["job", "list", "--queue", address],
+            &["queue", "show", address],
+            &["queue", "pause", address],
+            &["queue", "timeline", address],
+            &["schedule", "show", address],
+            &["schedule", "next", "--cron", address],
+            &["domain", "show", address],
+            &["domain", "list", "--cursor", address],
+            &["pipeline", "apply", address],
+            &["pipeline", "show", address],
+            &["run", "explain", address],
+            &["sync", "plan", "m", "--file", address],
+            &["sync", "timeline", address],
+            &["serve", "--listen", address],
+        ] {
+            for json in [&[][..], &["--json"]] {
+                let mut command = place.tenure(&[args, json].concat());
+                let ended = if args.contains(&"--config") { command.env_remove("TENURE_STORE") } else { &mut command };
+                let ended = ended.output().unwrap();
+                let said =
+                    format!("{}{}", String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+                assert!(!said.contains("hunter2"), "{args:?}: {said}");
+                assert_ne!(ended.status.code(), Some(0), "{args:?}: {said}");
+            }
+        }
+    }
+}

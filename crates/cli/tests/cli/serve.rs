@@ -109,3 +109,14 @@ fn an_address_in_use_is_69() {
     let said = place.refused(&["serve", "--listen", &address, "--store", "memory:"], 69);
     assert!(said.contains(&address), "{said}");
 }
+
+#[test]
+fn c6_what_no_waiting_mends_is_told_once() {
+    let place = Place::new();
+    for args in [&["serve", "--listen", "127.0.0.1:0"][..], &["work", "q", "--", "true"]] {
+        let said = place.tenure(args).env("TENURE_STORE", "sqlite:/nowhere/tenure.db").output().unwrap();
+        let told = String::from_utf8(said.stderr).unwrap();
+        assert_eq!(said.status.code(), Some(77), "{args:?}: {told}");
+        assert_eq!(told.matches("its directory does not exist").count(), 1, "{args:?}: {told}");
+    }
+}
