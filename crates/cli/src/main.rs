@@ -15,6 +15,7 @@ mod output;
 mod secrecy;
 mod service;
 mod span;
+mod terminal;
 
 use clap::Parser;
 use commands::Command;

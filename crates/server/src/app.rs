@@ -155,39 +155,90 @@ impl App {
         }
     }
 
-    /// Claims for a caller who may hang up while waiting: what was claimed for nobody is given back at once.
+    /// Claims jobs for a caller who may hang up while waiting.
     pub(crate) async fn claim(&self, claim: Claim, wait: Duration) -> Result<Claims, Refused> {
-        let ask = |wait, answer| claim_for(self.tenure.clone(), self.stopping.clone(), claim, wait, answer);
-        self.wait(wait, ask, |claims: &Claims| claims.jobs.is_empty()).await
+        let (tenure, owner) = (self.tenure.clone(), claim.owner.clone());
+        let give_back = |unheard: Claims| async move {
+            let give_back = |job: tenure::ClaimedJob| Ending {
+                job: job.id,
+                owner: owner.clone(),
+                token: job.token,
+                act: tenure::Act::Release,
+            };
+            let endings: Vec<Ending> = unheard.jobs.into_iter().map(give_back).collect();
+            if !endings.is_empty() {
+                tenure.finish_all(endings).await?;
+            }
+            Ok(())
+        };
+        let tenure = self.tenure.clone();
+        let look = move |slice| {
+            let (tenure, claim) = (tenure.clone(), claim.clone());
+            async move { tenure.claim_within(claim, slice).await }
+        };
+        self.wait(wait, look, |claims| claims.jobs.is_empty(), give_back).await
     }
 
-    /// Claims units for a caller who may hang up while waiting: what was claimed for nobody is given back at once.
+    /// Claims units for a caller who may hang up while waiting.
     pub(crate) async fn claim_units(
         &self,
         claim: pipeline::Claim,
         wait: Duration,
     ) -> Result<pipeline::Claims, Refused> {
-        let ask = |wait, answer| claim_units_for(self.tenure.clone(), self.stopping.clone(), claim, wait, answer);
-        self.wait(wait, ask, |claims: &pipeline::Claims| claims.units.is_empty()).await
+        let (worker, owner) = (self.tenure.stage_worker(), claim.owner.clone());
+        let give_back = |unheard: pipeline::Claims| async move {
+            let mut given_back = Ok(());
+            for unit in unheard.units {
+                let key = pipeline::UnitKey { run: unit.run, stage: unit.stage, segment: unit.segment };
+                given_back = worker.release(key, &owner, unit.token).await.map(drop).and(given_back);
+            }
+            given_back
+        };
+        let worker = self.tenure.stage_worker();
+        let look = move |slice| {
+            let (worker, claim) = (worker.clone(), claim.clone());
+            async move { worker.claim_within(claim, slice).await }
+        };
+        self.wait(wait, look, |claims| claims.units.is_empty(), give_back).await
     }
 
-    /// Asks apart from the request, so that a caller who hangs up does not cut a claim in half. Where too many wait
-    /// already it is not waited; who finds nothing then is told so, for with an empty answer he would ask again at once.
-    async fn wait<T, F>(
+    /// Looks for work as long as someone waits for the answer and the server is not stopping, apart from the request, so
+    /// that a caller who hangs up does not cut a claim in half: what was claimed for nobody is given back at once. Where too
+    /// many wait already it is not waited; who finds nothing then is told so, for with an empty answer he would ask again
+    /// at once.
+    async fn wait<T, L, G>(
         &self,
         wait: Duration,
-        ask: impl FnOnce(Duration, oneshot::Sender<tenure::Result<T>>) -> F,
-        empty: impl Fn(&T) -> bool,
+        look: impl Fn(Duration) -> L + Send + 'static,
+        empty: fn(&T) -> bool,
+        give_back: impl FnOnce(T) -> G + Send + 'static,
     ) -> Result<T, Refused>
     where
         T: Send + 'static,
-        F: Future<Output = ()> + Send + 'static,
+        L: Future<Output = tenure::Result<T>> + Send,
+        G: Future<Output = tenure::Result<()>> + Send,
     {
         let room = if wait.is_zero() { None } else { self.waiting.try_acquire().ok() };
         let crowded = !wait.is_zero() && room.is_none();
         let wait = if crowded { Duration::ZERO } else { wait };
         let (answer, answered) = oneshot::channel();
-        tokio::spawn(ask(wait, answer));
+        let stopping = self.stopping.clone();
+        tokio::spawn(async move {
+            let deadline = Instant::now() + wait;
+            let claims = loop {
+                let claims = look(deadline.saturating_duration_since(Instant::now()).min(WAIT_SLICE)).await;
+                let found = !claims.as_ref().is_ok_and(empty);
+                if found || Instant::now() >= deadline || *stopping.borrow() || answer.is_closed() {
+                    break claims;
+                }
+            };
+            // If this fails too, the leases run out by themselves.
+            if let Err(Ok(unheard)) = answer.send(claims)
+                && let Err(error) = give_back(unheard).await
+            {
+                tracing::warn!(%error, "work claimed for a caller who hung up waits for its lease to run out");
+            }
+        });
         let broken = || tenure::StoreError::broken("the claim ended without an answer").into();
         let claims = self.ask_within(wait, async { answered.await.unwrap_or_else(|_| Err(broken())) }).await?;
         if crowded && empty(&claims) {
@@ -196,65 +247,5 @@ impl App {
             return Err(Refused::from(Problem::new(Kind::Unavailable, "unavailable", message)).closing());
         }
         Ok(claims)
-    }
-}
-
-async fn claim_units_for(
-    tenure: Tenure,
-    stopping: watch::Receiver<bool>,
-    claim: pipeline::Claim,
-    wait: Duration,
-    answer: oneshot::Sender<tenure::Result<pipeline::Claims>>,
-) {
-    let worker = tenure.stage_worker();
-    let deadline = Instant::now() + wait;
-    let claims = loop {
-        let slice = deadline.saturating_duration_since(Instant::now()).min(WAIT_SLICE);
-        let claims = worker.claim_within(claim.clone(), slice).await;
-        let found = !matches!(&claims, Ok(claims) if claims.units.is_empty());
-        if found || Instant::now() >= deadline || *stopping.borrow() || answer.is_closed() {
-            break claims;
-        }
-    };
-    let Err(Ok(unheard)) = answer.send(claims) else { return };
-    for unit in unheard.units {
-        let key = pipeline::UnitKey { run: unit.run, stage: unit.stage, segment: unit.segment };
-        // If this fails too, the lease runs out by itself.
-        if let Err(error) = worker.release(key, &claim.owner, unit.token).await {
-            tracing::warn!(%error, "a stage claimed for a caller who hung up waits for its lease to run out");
-        }
-    }
-}
-
-/// Waits for work as long as someone waits for the answer and the server is not stopping.
-async fn claim_for(
-    tenure: Tenure,
-    stopping: watch::Receiver<bool>,
-    claim: Claim,
-    wait: Duration,
-    answer: oneshot::Sender<tenure::Result<Claims>>,
-) {
-    let deadline = Instant::now() + wait;
-    let claims = loop {
-        let slice = deadline.saturating_duration_since(Instant::now()).min(WAIT_SLICE);
-        let claims = tenure.claim_within(claim.clone(), slice).await;
-        let found = !matches!(&claims, Ok(claims) if claims.jobs.is_empty());
-        if found || Instant::now() >= deadline || *stopping.borrow() || answer.is_closed() {
-            break claims;
-        }
-    };
-    let Err(Ok(unheard)) = answer.send(claims) else { return };
-    let give_back = |job: tenure::ClaimedJob| Ending {
-        job: job.id,
-        owner: claim.owner.clone(),
-        token: job.token,
-        act: tenure::Act::Release,
-    };
-    let endings: Vec<Ending> = unheard.jobs.into_iter().map(give_back).collect();
-    if !endings.is_empty() {
-        // If this fails too, the leases run out by themselves.
-        if let Err(error) = tenure.finish_all(endings).await {
-            tracing::warn!(%error, "jobs claimed for a caller who hung up wait for their leases to run out");
-        }
     }
 }

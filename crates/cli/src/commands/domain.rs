@@ -16,11 +16,14 @@ pub(crate) enum Domain {
     /// Ask for an offset
     Acquire(Acquire),
     /// Say that the offset in flight is done
-    Succeed(Succeed),
+    #[command(after_help = "Example:\n  tenure domain succeed acct-42 1099511627777")]
+    Succeed(Held),
     /// Say that a try of the offset in flight failed
-    Fail(Fail),
+    #[command(after_help = "Example:\n  tenure domain fail acct-42 1099511627777")]
+    Fail(Held),
     /// Renew a lease that runs out
-    Heartbeat(Heartbeat),
+    #[command(after_help = "Example:\n  tenure domain heartbeat acct-42 1099511627777")]
+    Heartbeat(Held),
     /// Show where a domain stands
     Show(Show),
     /// List domains by name
@@ -37,9 +40,20 @@ impl Domain {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         match self {
             Domain::Acquire(acquire) => acquire.run(tenure, output).await,
-            Domain::Succeed(succeed) => succeed.run(tenure, output).await,
-            Domain::Fail(fail) => fail.run(tenure, output).await,
-            Domain::Heartbeat(heartbeat) => heartbeat.run(tenure, output).await,
+            Domain::Succeed(held) => {
+                finished(output, tenure.domain(&held.domain).succeed(token_of(&held.token)).await?.into())
+            }
+            Domain::Fail(held) => {
+                finished(output, tenure.domain(&held.domain).fail(token_of(&held.token)).await?.into())
+            }
+            Domain::Heartbeat(held) => {
+                let beaten = tenure.domain(&held.domain).heartbeat(token_of(&held.token)).await?;
+                output.show(&reply::Beaten::from(beaten), |output, beaten| {
+                    let until = beaten.lease_expires_at.map_or_else(|| "never".to_owned(), |at| time::show(at.0));
+                    result(output, "RENEWED", Some(until));
+                });
+                Ok(())
+            }
             Domain::Show(show) => show.run(tenure, output).await,
             Domain::List(list) => list.run(tenure, output).await,
             Domain::Timeline(timeline) => timeline.run(tenure, output).await,
@@ -47,6 +61,25 @@ impl Domain {
             Domain::Set(set) => set.run(tenure, output).await,
         }
     }
+}
+
+/// A domain and the token under which its offset in flight is held.
+#[derive(Debug, Args)]
+pub(crate) struct Held {
+    /// The domain: any text of 1 to 256 bytes
+    domain: String,
+
+    /// The token that acquire printed
+    token: String,
+}
+
+/// Tells how an offset ended.
+fn finished(output: &Output, finished: reply::Finished) -> Result<(), Failure> {
+    output.show(&finished, |output, finished| {
+        let count = finished.retry_count.map(|count| count.to_string());
+        result(output, finished.result, finished.offset.map(|offset| offset.to_string()).or(count));
+    });
+    Ok(())
 }
 
 /// Ask for an offset: it is acquired, or waits behind the one in flight.
@@ -85,75 +118,6 @@ impl Acquire {
     }
 }
 
-/// Say that the offset in flight is done, and hear which one waits first.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tenure domain succeed acct-42 1099511627777")]
-pub(crate) struct Succeed {
-    /// The domain: any text of 1 to 256 bytes
-    domain: String,
-
-    /// The token that acquire printed
-    token: String,
-}
-
-impl Succeed {
-    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let token = token_of(&self.token);
-        let answer = tenure.domain(&self.domain).succeed(token).await?;
-        output.show(&reply::Finished::from(answer), |output, finished| {
-            let count = finished.retry_count.map(|count| count.to_string());
-            result(output, finished.result, finished.offset.map(|offset| offset.to_string()).or(count));
-        });
-        Ok(())
-    }
-}
-
-/// Say that a try failed: it may be tried again, or it was the last.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tenure domain fail acct-42 1099511627777")]
-pub(crate) struct Fail {
-    /// The domain: any text of 1 to 256 bytes
-    domain: String,
-
-    /// The token that acquire printed
-    token: String,
-}
-
-impl Fail {
-    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let token = token_of(&self.token);
-        let answer = tenure.domain(&self.domain).fail(token).await?;
-        output.show(&reply::Finished::from(answer), |output, finished| {
-            let count = finished.retry_count.map(|count| count.to_string());
-            result(output, finished.result, finished.offset.map(|offset| offset.to_string()).or(count));
-        });
-        Ok(())
-    }
-}
-
-/// Renew a lease that runs out.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tenure domain heartbeat acct-42 1099511627777")]
-pub(crate) struct Heartbeat {
-    /// The domain: any text of 1 to 256 bytes
-    domain: String,
-
-    /// The token that acquire printed
-    token: String,
-}
-
-impl Heartbeat {
-    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let token = token_of(&self.token);
-        let beaten = tenure.domain(&self.domain).heartbeat(token).await?;
-        output.show(&reply::Beaten::from(beaten), |output, beaten| {
-            let until = beaten.lease_expires_at.map_or_else(|| "never".to_owned(), |at| time::show(at.0));
-            result(output, "RENEWED", Some(until));
-        });
-        Ok(())
-    }
-}
-
 /// Show where a domain stands: what is in flight for whom, what waits, and its settings.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  tenure domain show acct-42")]
@@ -168,9 +132,7 @@ impl Show {
         output.show(&reply::Domain::from(found), |output, domain| {
             output.table(HEADER, [row(domain)]);
             output.line("");
-            output.line(&format!("{:<20}  {}", "max_retries", domain.max_retries));
-            let takeovers = domain.takeovers_max.map_or_else(|| "none".to_owned(), |max| max.to_string());
-            output.line(&format!("{:<20}  {takeovers}", "takeovers_max"));
+            settings(output, domain);
         });
         Ok(())
     }
@@ -278,11 +240,7 @@ impl Set {
         let given = |set: Option<Given>| set.map(|Given(count)| count);
         let change = Change { max_retries: given(self.max_retries), takeovers_max: given(self.takeovers_max) };
         let domain = tenure.domain(&self.domain).change(change).await?;
-        output.show(&reply::Domain::from(domain), |output, domain| {
-            output.line(&format!("{:<20}  {}", "max_retries", domain.max_retries));
-            let takeovers = domain.takeovers_max.map_or_else(|| "none".to_owned(), |max| max.to_string());
-            output.line(&format!("{:<20}  {takeovers}", "takeovers_max"));
-        });
+        output.show(&reply::Domain::from(domain), settings);
         Ok(())
     }
 }
@@ -312,6 +270,13 @@ fn row(domain: &reply::Domain) -> [String; 7] {
         domain.backlog_len.to_string(),
         or_dash(domain.backlog_oldest_at.map(|at| time::show(at.0))),
     ]
+}
+
+/// How often an offset is tried, under the names of `--json`.
+fn settings(output: &Output, domain: &reply::Domain) {
+    output.line(&format!("{:<20}  {}", "max_retries", domain.max_retries));
+    let takeovers = domain.takeovers_max.map_or_else(|| "none".to_owned(), |max| max.to_string());
+    output.line(&format!("{:<20}  {takeovers}", "takeovers_max"));
 }
 
 /// A result and what it carries, on one line for a shell to read.

@@ -3,9 +3,10 @@
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::span;
+use crate::terminal::Moving;
 use clap::Args;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, IsTerminal, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use tenure::{NewJob, Tenure, Time, bounds};
 use tenure_wire::queue::{reply, request};
 use tenure_wire::time;
@@ -143,7 +144,7 @@ impl Lines {
     }
 
     async fn enqueue(mut self, tenure: &Tenure, output: &Output, template: &NewJob) -> Result<(), Failure> {
-        let progress = io::stderr().is_terminal();
+        let progress = Moving::new();
         let mut jobs = 0usize;
         let mut there_already = 0usize;
         let mut done_to = 0u64;
@@ -165,13 +166,9 @@ impl Lines {
             done_to = self.number;
             there_already += enqueued.iter().filter(|job| job.deduplicated).count();
             print(output, enqueued);
-            if progress {
-                eprint!("\r{}", self.progress(jobs));
-            }
+            progress.draw(&self.progress(jobs));
         }
-        if progress {
-            eprintln!();
-        }
+        progress.end();
         let already =
             if there_already > 0 { format!(", {there_already} of them there already") } else { String::new() };
         output.note(&format!("{jobs} jobs enqueued from {}{already}", self.name));

@@ -18,11 +18,14 @@ pub(crate) enum Job {
     /// List jobs, newest first
     List(List),
     /// Show all that is known of a job
-    Show(Show),
+    #[command(after_help = "Example:\n  tenure job show 42")]
+    Show(Id),
     /// Tell what happened to a job, oldest first
-    Timeline(Timeline),
+    #[command(after_help = "Example:\n  tenure job timeline 42")]
+    Timeline(Id),
     /// Say why a job is not running
-    Explain(Explain),
+    #[command(after_help = "Example:\n  tenure job explain 42")]
+    Explain(Id),
     /// End a job, or all that match
     Cancel(Cancel),
     /// Put a finished job back, or all that match
@@ -42,13 +45,20 @@ impl Job {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         match self {
             Job::List(list) => list.run(tenure, output).await,
-            Job::Show(show) => show.run(tenure, output).await,
-            Job::Timeline(timeline) => timeline.run(tenure, output).await,
-            Job::Explain(explain) => explain.run(tenure, output).await,
+            Job::Show(Id { id }) => show(&id, tenure, output).await,
+            Job::Timeline(Id { id }) => timeline(&id, tenure, output).await,
+            Job::Explain(Id { id }) => explain(&id, tenure, output).await,
             Job::Cancel(cancel) => cancel.run(tenure, output).await,
             Job::Retry(retry) => retry.run(tenure, output).await,
         }
     }
+}
+
+/// A job by its id.
+#[derive(Debug, Args)]
+pub(crate) struct Id {
+    /// The job's id, as `tenure enqueue` printed it
+    id: String,
 }
 
 /// List jobs, newest first.
@@ -112,42 +122,48 @@ fn cursor(text: &str) -> Result<JobId, String> {
     text.parse().map_err(|()| "use the cursor that an earlier page gave".to_owned())
 }
 
-/// Show all that is known of a job, its claims included.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tenure job show 42")]
-pub(crate) struct Show {
-    /// The job's id, as `tenure enqueue` printed it
-    id: String,
+async fn show(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+    let job = found(&format!("job {}", id), tenure.job(request::job_id(id)).await?)?;
+    output.show(&reply::Job::whole(job), |output, job| {
+        for (name, value) in fields(job) {
+            output.line(&format!("{name:<16}  {}", text::escaped(&value)));
+        }
+        let attempts = job.attempts.iter().flatten();
+        let rows: Vec<_> = attempts
+            .map(|attempt| {
+                [
+                    attempt.token.to_string(),
+                    attempt.worker.clone(),
+                    time::show(attempt.claimed_at.0),
+                    or_dash(attempt.ended_at.map(|at| time::show(at.0))),
+                    attempt.outcome.unwrap_or("running").to_owned(),
+                    attempt.beats.to_string(),
+                    or_dash(attempt.error.as_deref()),
+                ]
+            })
+            .collect();
+        if !rows.is_empty() {
+            output.line("");
+            output.table(["TOKEN", "WORKER", "CLAIMED", "ENDED", "OUTCOME", "BEATS", "ERROR"], rows);
+        }
+    });
+    Ok(())
 }
 
-impl Show {
-    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let job = found(&format!("job {}", self.id), tenure.job(request::job_id(&self.id)).await?)?;
-        output.show(&reply::Job::whole(job), |output, job| {
-            for (name, value) in fields(job) {
-                output.line(&format!("{name:<16}  {}", text::escaped(&value)));
-            }
-            let attempts = job.attempts.iter().flatten();
-            let rows: Vec<_> = attempts
-                .map(|attempt| {
-                    [
-                        attempt.token.to_string(),
-                        attempt.worker.clone(),
-                        time::show(attempt.claimed_at.0),
-                        or_dash(attempt.ended_at.map(|at| time::show(at.0))),
-                        attempt.outcome.unwrap_or("running").to_owned(),
-                        attempt.beats.to_string(),
-                        or_dash(attempt.error.as_deref()),
-                    ]
-                })
-                .collect();
-            if !rows.is_empty() {
-                output.line("");
-                output.table(["TOKEN", "WORKER", "CLAIMED", "ENDED", "OUTCOME", "BEATS", "ERROR"], rows);
-            }
-        });
-        Ok(())
-    }
+async fn timeline(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+    let events = found(&format!("job {}", id), tenure.timeline(request::job_id(id)).await?)?;
+    output.show(&reply::Timeline::from(events), |output, timeline| {
+        output.events(timeline.events.iter().map(|event| (event.at, event.what, &event.message)));
+    });
+    Ok(())
+}
+
+async fn explain(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+    let explanation = found(&format!("job {}", id), tenure.explain(request::job_id(id)).await?)?;
+    output.show(&Explanation::from(explanation), |output, explanation| {
+        output.reasons(explanation);
+    });
+    Ok(())
 }
 
 /// The fields of `--json`, in its order and under its names; what does not apply is left out.
@@ -186,42 +202,6 @@ fn fields(job: &reply::Job) -> Vec<(&'static str, String)> {
         ("checkpoint", job.checkpoint.get().map(json)),
     ];
     fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
-}
-
-/// Tell what happened to a job, oldest first: who held it when, and which stale write was refused.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tenure job timeline 42")]
-pub(crate) struct Timeline {
-    /// The job's id, as `tenure enqueue` printed it
-    id: String,
-}
-
-impl Timeline {
-    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let events = found(&format!("job {}", self.id), tenure.timeline(request::job_id(&self.id)).await?)?;
-        output.show(&reply::Timeline::from(events), |output, timeline| {
-            output.events(timeline.events.iter().map(|event| (event.at, event.what, &event.message)));
-        });
-        Ok(())
-    }
-}
-
-/// Say why a job is not running now; the most telling reason comes first.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tenure job explain 42")]
-pub(crate) struct Explain {
-    /// The job's id, as `tenure enqueue` printed it
-    id: String,
-}
-
-impl Explain {
-    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let explanation = found(&format!("job {}", self.id), tenure.explain(request::job_id(&self.id)).await?)?;
-        output.show(&Explanation::from(explanation), |output, explanation| {
-            output.reasons(explanation);
-        });
-        Ok(())
-    }
 }
 
 /// End a job, or all jobs that match: a waiting one at once, a running one by asking its holder with the next heartbeat.

@@ -18,28 +18,39 @@ pub(crate) enum Queue {
     /// List queues by name, with what they hold
     List(List),
     /// Show how a queue behaves and what it holds
-    Show(Show),
+    #[command(after_help = "Example:\n  tenure queue show images")]
+    Show(Named),
     /// Stop claims from a queue
-    Pause(Pause),
+    #[command(after_help = "Example:\n  tenure queue pause images")]
+    Pause(Named),
     /// Allow claims from a queue again
-    Resume(Resume),
+    #[command(after_help = "Example:\n  tenure queue resume images")]
+    Resume(Named),
     /// Limit what runs, of a queue or in all, or show the limits
     Limit(limit::Limit),
     /// Tell what was changed about a queue, oldest first
-    Timeline(Timeline),
+    #[command(after_help = "Example:\n  tenure queue timeline images")]
+    Timeline(Named),
 }
 
 impl Queue {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         match self {
             Queue::List(list) => list.run(tenure, output).await,
-            Queue::Show(show) => show.run(tenure, output).await,
-            Queue::Pause(pause) => pause.run(tenure, output).await,
-            Queue::Resume(resume) => resume.run(tenure, output).await,
+            Queue::Show(Named { queue }) => show(&queue, tenure, output).await,
+            Queue::Pause(Named { queue }) => pause(&queue, true, tenure, output).await,
+            Queue::Resume(Named { queue }) => pause(&queue, false, tenure, output).await,
             Queue::Limit(limit) => limit.run(tenure, output).await,
-            Queue::Timeline(timeline) => timeline.run(tenure, output).await,
+            Queue::Timeline(Named { queue }) => changes::show(Subject::new(Face::Queue, queue), tenure, output).await,
         }
     }
+}
+
+/// A queue by its name.
+#[derive(Debug, Args)]
+pub(crate) struct Named {
+    /// The queue
+    queue: String,
 }
 
 /// List queues by name, with what they hold.
@@ -66,68 +77,18 @@ impl List {
     }
 }
 
-/// Show how a queue behaves and what it holds.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tenure queue show images")]
-pub(crate) struct Show {
-    /// The queue
-    queue: String,
+async fn show(name: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+    let queue = found(&named("queue", name), tenure.queue(name).await?)?;
+    output.show(&reply::Queue::from(queue), |output, queue| {
+        output.table(HEADER, [row(queue)]);
+        output.line("");
+        settings(output, queue);
+    });
+    Ok(())
 }
 
-impl Show {
-    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let queue = found(&named("queue", &self.queue), tenure.queue(&self.queue).await?)?;
-        output.show(&reply::Queue::from(queue), |output, queue| {
-            output.table(HEADER, [row(queue)]);
-            output.line("");
-            settings(output, queue);
-        });
-        Ok(())
-    }
-}
-
-/// Stop claims from a queue; what runs goes on. Prints its settings.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tenure queue pause images")]
-pub(crate) struct Pause {
-    /// The queue
-    queue: String,
-}
-
-impl Pause {
-    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let paused = Change { paused: Some(true), ..Change::default() };
-        change(tenure, output, &self.queue, paused).await
-    }
-}
-
-/// Allow claims from a queue again. Prints its settings.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tenure queue resume images")]
-pub(crate) struct Resume {
-    /// The queue
-    queue: String,
-}
-
-impl Resume {
-    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let resumed = Change { paused: Some(false), ..Change::default() };
-        change(tenure, output, &self.queue, resumed).await
-    }
-}
-
-/// Tell what was changed about a queue, oldest first: which setting, from what to what, and by whom.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tenure queue timeline images")]
-pub(crate) struct Timeline {
-    /// The queue
-    queue: String,
-}
-
-impl Timeline {
-    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        changes::show(Subject::new(Face::Queue, self.queue), tenure, output).await
-    }
+async fn pause(name: &str, paused: bool, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+    change(tenure, output, name, Change { paused: Some(paused), ..Change::default() }).await
 }
 
 /// The columns of a queue.

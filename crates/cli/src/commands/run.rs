@@ -26,15 +26,19 @@ pub(crate) enum Run {
     /// End a run now
     Cancel(Cancel),
     /// Hand out none of a run's stages
-    Pause(Pause),
+    #[command(after_help = "Example:\n  tenure run pause 42")]
+    Pause(Id),
     /// Hand out the stages of a paused run again
-    Resume(Resume),
+    #[command(after_help = "Example:\n  tenure run resume 42")]
+    Resume(Id),
     /// Find artifacts that are missing or corrupt, and have them made again
     Verify(Verify),
     /// Tell what happened to a run, oldest first
-    Timeline(Timeline),
+    #[command(after_help = "Example:\n  tenure run timeline 42")]
+    Timeline(Id),
     /// Say what a run waits for
-    Explain(Explain),
+    #[command(after_help = "Example:\n  tenure run explain 42")]
+    Explain(Id),
 }
 
 impl Run {
@@ -44,13 +48,20 @@ impl Run {
             Run::Show(show) => show.run(tenure, output).await,
             Run::Retry(retry) => retry.run(tenure, output).await,
             Run::Cancel(cancel) => cancel.run(tenure, output).await,
-            Run::Pause(pause) => pause.run(tenure, output).await,
-            Run::Resume(resume) => resume.run(tenure, output).await,
+            Run::Pause(Id { id }) => act(&id, RunAction::Pause, tenure, output).await,
+            Run::Resume(Id { id }) => act(&id, RunAction::Resume, tenure, output).await,
             Run::Verify(verify) => verify.run(tenure, output).await,
-            Run::Timeline(timeline) => timeline.run(tenure, output).await,
-            Run::Explain(explain) => explain.run(tenure, output).await,
+            Run::Timeline(Id { id }) => timeline(&id, tenure, output).await,
+            Run::Explain(Id { id }) => explain(&id, tenure, output).await,
         }
     }
+}
+
+/// A run by its id.
+#[derive(Debug, Args)]
+pub(crate) struct Id {
+    /// The run's id
+    id: String,
 }
 
 /// List runs, newest first.
@@ -129,22 +140,6 @@ pub(crate) struct Retry {
     from: Option<String>,
 }
 
-/// Hand out none of a run's stages; holders go on.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tenure run pause 42")]
-pub(crate) struct Pause {
-    /// The run's id
-    id: String,
-}
-
-/// Hand out the stages of a paused run again.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tenure run resume 42")]
-pub(crate) struct Resume {
-    /// The run's id
-    id: String,
-}
-
 async fn act(id: &str, action: RunAction, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
     let status = tenure.operate_run(run_id(id), action).await?;
     output.show(&reply::RunActed::from(status), |output, acted| output.line(acted.status));
@@ -161,18 +156,6 @@ impl Retry {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let action = self.from.map_or(RunAction::Retry, |stage| RunAction::RetryFrom { stage });
         act(&self.id, action, tenure, output).await
-    }
-}
-
-impl Pause {
-    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        act(&self.id, RunAction::Pause, tenure, output).await
-    }
-}
-
-impl Resume {
-    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        act(&self.id, RunAction::Resume, tenure, output).await
     }
 }
 
@@ -233,38 +216,18 @@ impl Verify {
     }
 }
 
-/// Tell what happened to a run, oldest first.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tenure run timeline 42")]
-pub(crate) struct Timeline {
-    /// The run's id
-    id: String,
+async fn timeline(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+    let events = found(&format!("run {}", id), tenure.run_timeline(run_id(id)).await?)?;
+    output.show(&reply::RunTimeline::from(events), |output, timeline| {
+        output.events(timeline.events.iter().map(|event| (event.at, event.what, &event.message)));
+    });
+    Ok(())
 }
 
-impl Timeline {
-    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let events = found(&format!("run {}", self.id), tenure.run_timeline(run_id(&self.id)).await?)?;
-        output.show(&reply::RunTimeline::from(events), |output, timeline| {
-            output.events(timeline.events.iter().map(|event| (event.at, event.what, &event.message)));
-        });
-        Ok(())
-    }
-}
-
-/// Say what a run waits for: which prerequisite is missing, who holds what; the most telling reason comes first.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tenure run explain 42")]
-pub(crate) struct Explain {
-    /// The run's id
-    id: String,
-}
-
-impl Explain {
-    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let explanation = found(&format!("run {}", self.id), tenure.explain_run(run_id(&self.id)).await?)?;
-        output.show(&Explanation::from(explanation), |output, explanation| {
-            output.reasons(explanation);
-        });
-        Ok(())
-    }
+async fn explain(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+    let explanation = found(&format!("run {}", id), tenure.explain_run(run_id(id)).await?)?;
+    output.show(&Explanation::from(explanation), |output, explanation| {
+        output.reasons(explanation);
+    });
+    Ok(())
 }

@@ -19,34 +19,56 @@ pub(crate) enum Schedule {
     /// List schedules by name, with how they stand
     List(List),
     /// Show what a schedule does, how it stands and its last firings
-    Show(Show),
+    #[command(after_help = "Example:\n  tenure schedule show nightly-report")]
+    Show(Named),
     /// Put a schedule in place, or change it
     Add(add::Add),
     /// Remove a schedule; the jobs it enqueued stay
-    Remove(Remove),
+    #[command(after_help = "Example:\n  tenure schedule remove nightly-report")]
+    Remove(Named),
     /// Let a schedule rest
-    Pause(Pause),
+    #[command(after_help = "Example:\n  tenure schedule pause nightly-report")]
+    Pause(Named),
     /// End the rest of a schedule
-    Resume(Resume),
+    #[command(after_help = "Example:\n  tenure schedule resume nightly-report")]
+    Resume(Named),
     /// Preview the slots of a schedule, or of an expression
     Next(Next),
     /// Tell what was changed about a schedule, oldest first, and by whom; it may have been removed
-    Timeline(Timeline),
+    #[command(after_help = "Example:\n  tenure schedule timeline nightly")]
+    Timeline(Named),
 }
 
 impl Schedule {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         match self {
             Schedule::List(list) => list.run(tenure, output).await,
-            Schedule::Show(show) => show.run(tenure, output).await,
+            Schedule::Show(Named { schedule }) => show(&schedule, tenure, output).await,
             Schedule::Add(add) => add.run(tenure, output).await,
-            Schedule::Remove(remove) => remove.run(tenure, output).await,
-            Schedule::Pause(pause) => pause.run(tenure, output).await,
-            Schedule::Resume(resume) => resume.run(tenure, output).await,
+            Schedule::Remove(Named { schedule }) => remove(&schedule, tenure, output).await,
+            Schedule::Pause(Named { schedule: name }) => {
+                let schedule = found(&named("schedule", &name), tenure.pause_schedule(&name).await?)?;
+                output.show(&reply::Schedule::from(schedule), details);
+                Ok(())
+            }
+            Schedule::Resume(Named { schedule: name }) => {
+                let schedule = found(&named("schedule", &name), tenure.resume_schedule(&name).await?)?;
+                output.show(&reply::Schedule::from(schedule), details);
+                Ok(())
+            }
             Schedule::Next(next) => next.run(tenure, output).await,
-            Schedule::Timeline(timeline) => timeline.run(tenure, output).await,
+            Schedule::Timeline(Named { schedule }) => {
+                changes::show(Subject::new(Face::Schedule, schedule), tenure, output).await
+            }
         }
     }
+}
+
+/// A schedule by its name.
+#[derive(Debug, Args)]
+pub(crate) struct Named {
+    /// The schedule
+    schedule: String,
 }
 
 /// List schedules by name, with how they stand.
@@ -75,80 +97,6 @@ impl List {
 
 /// Firings that are shown.
 const FIRINGS: u32 = 10;
-
-/// Show what a schedule does, how it stands and its last firings: which slot became which job.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tenure schedule show nightly-report")]
-pub(crate) struct Show {
-    /// The schedule
-    schedule: String,
-}
-
-impl Show {
-    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let schedule = found(&named("schedule", &self.schedule), tenure.schedule(&self.schedule).await?)?;
-        let firings = tenure.firings(&self.schedule, None, FIRINGS).await?;
-        let firings = reply::Firings::from(firings);
-        output.show(&reply::Schedule::from(schedule), |output, schedule| {
-            details(output, schedule);
-            output.line("");
-            let row =
-                |firing: &reply::Firing| [time::show(firing.slot.0), time::show(firing.fired_at.0), firing.job.clone()];
-            output.table(["SLOT", "FIRED", "JOB"], firings.firings.iter().map(row));
-        });
-        Ok(())
-    }
-}
-
-/// Remove a schedule and the record of its firings; the jobs it enqueued stay.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tenure schedule remove nightly-report")]
-pub(crate) struct Remove {
-    /// The schedule
-    schedule: String,
-}
-
-impl Remove {
-    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        if !tenure.remove_schedule(&self.schedule).await? {
-            return Err(Problem::absent(&named("schedule", &self.schedule)).into());
-        }
-        output.note(&format!("schedule {} is removed", self.schedule));
-        Ok(())
-    }
-}
-
-/// Let a schedule rest: no slot is fired, and none counts as missed. Prints it.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tenure schedule pause nightly-report")]
-pub(crate) struct Pause {
-    /// The schedule
-    schedule: String,
-}
-
-impl Pause {
-    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let schedule = found(&named("schedule", &self.schedule), tenure.pause_schedule(&self.schedule).await?)?;
-        output.show(&reply::Schedule::from(schedule), details);
-        Ok(())
-    }
-}
-
-/// End the rest of a schedule: it goes on with the first slot after now. Prints it.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tenure schedule resume nightly-report")]
-pub(crate) struct Resume {
-    /// The schedule
-    schedule: String,
-}
-
-impl Resume {
-    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let schedule = found(&named("schedule", &self.schedule), tenure.resume_schedule(&self.schedule).await?)?;
-        output.show(&reply::Schedule::from(schedule), details);
-        Ok(())
-    }
-}
 
 /// Preview the slots of a schedule, or of an expression that is not put in place yet.
 #[derive(Debug, Args)]
@@ -192,18 +140,26 @@ impl Next {
     }
 }
 
-/// Tell what was changed about a schedule, oldest first, and by whom; it may have been removed.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tenure schedule timeline nightly")]
-pub(crate) struct Timeline {
-    /// The schedule
-    schedule: String,
+async fn show(name: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+    let schedule = found(&named("schedule", name), tenure.schedule(name).await?)?;
+    let firings = tenure.firings(name, None, FIRINGS).await?;
+    let firings = reply::Firings::from(firings);
+    output.show(&reply::Schedule::from(schedule), |output, schedule| {
+        details(output, schedule);
+        output.line("");
+        let row =
+            |firing: &reply::Firing| [time::show(firing.slot.0), time::show(firing.fired_at.0), firing.job.clone()];
+        output.table(["SLOT", "FIRED", "JOB"], firings.firings.iter().map(row));
+    });
+    Ok(())
 }
 
-impl Timeline {
-    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        changes::show(Subject::new(Face::Schedule, self.schedule), tenure, output).await
+async fn remove(name: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+    if !tenure.remove_schedule(name).await? {
+        return Err(Problem::absent(&named("schedule", name)).into());
     }
+    output.note(&format!("schedule {} is removed", name));
+    Ok(())
 }
 
 const HEADER: [&str; 8] = ["SCHEDULE", "CRON", "ZONE", "QUEUE", "KIND", "NEXT", "LAST JOB", "MISSED"];

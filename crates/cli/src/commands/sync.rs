@@ -4,8 +4,9 @@ use super::found;
 use crate::failure::Failure;
 use crate::output::{Output, or_dash};
 use crate::span;
+use crate::terminal::{Moving, sync_line};
 use clap::{Args, Subcommand};
-use std::io::{self, IsTerminal, Read};
+use std::io::Read;
 use std::time::Duration;
 use tenure::sync::{ChunkFilter, NewChunk, State, SyncFilter, SyncId};
 use tenure::{Tenure, bounds};
@@ -194,21 +195,19 @@ pub(crate) struct Show {
 impl Show {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let id = sync_id(&self.id);
-        let progress = io::stderr().is_terminal();
+        let watched = self.watch.then(Moving::new);
         let (shown, line) = loop {
             let (shown, line) = self.look(tenure, id).await?;
             let ended = shown.sync.completed_at.is_some() || shown.sync.failed_at.is_some();
+            watched.iter().for_each(|moving| moving.draw(&line));
             if ended || !self.watch {
-                if self.watch && progress {
-                    eprintln!("\r{line}\u{1b}[K");
-                }
                 break (shown, line);
-            }
-            if progress {
-                eprint!("\r{line}\u{1b}[K");
             }
             tokio::time::sleep(LOOK_EVERY).await;
         };
+        if let Some(moving) = watched {
+            moving.end();
+        }
         let line = &line;
         output.show(&shown, |output, shown| {
             for (name, value) in fields(shown, line) {
@@ -221,7 +220,7 @@ impl Show {
     async fn look(&self, tenure: &Tenure, id: SyncId) -> Result<(WholeSync, String), Failure> {
         let info = found(&format!("sync {}", self.id), tenure.sync(id).await?)?;
         let chunks = tenure.chunks(id, ChunkFilter::default(), 0, tenure::bounds::LIST_DEFAULT).await?;
-        let line = info.progress.to_string();
+        let line = sync_line(&info.progress);
         Ok((WholeSync::new(info, chunks), line))
     }
 }

@@ -232,28 +232,6 @@ pub struct Progress {
     pub last_done_at: Option<Time>,
 }
 
-/// One line for a terminal: a bar, how much is done, and when the rest will be.
-impl fmt::Display for Progress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const CELLS: u64 = 30;
-        let planned = self.planned();
-        let filled = self.completed * CELLS / planned.max(1);
-        let cells = |cell: &str, count: u64| cell.repeat(count as usize);
-        write!(f, "[{}{}] {}/{planned} chunks", cells("=", filled), cells(" ", CELLS - filled), self.completed)?;
-        write!(f, ", {} rows", self.rows)?;
-        if self.failed > 0 {
-            write!(f, ", {} failed", self.failed)?;
-        }
-        match self.eta_ms().filter(|_| self.left() > 0) {
-            None => Ok(()),
-            Some(0..=999) => f.write_str(", less than a second left"),
-            Some(ms @ 1_000..=119_999) => write!(f, ", {} s left", ms / 1_000),
-            Some(ms @ 120_000..=7_199_999) => write!(f, ", {} min left", ms / 60_000),
-            Some(ms) => write!(f, ", {} h left", ms / 3_600_000),
-        }
-    }
-}
-
 impl Progress {
     /// Chunks in all.
     #[must_use]
@@ -316,24 +294,4 @@ pub struct SyncInfo {
     pub sync: Sync,
     /// How far it has come, or came before it ended.
     pub progress: Progress,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn progress_is_one_line_with_a_bar_and_the_time_left() {
-        let at = |s: i64| Some(Time(s * 1_000_000));
-        let half = Progress { available: 4, running: 1, completed: 5, rows: 70, ..Progress::default() };
-        assert_eq!(half.to_string(), "[===============               ] 5/10 chunks, 70 rows");
-        for (seconds, left) in [(1, "1 s"), (100, "100 s"), (600, "10 min"), (36_000, "10 h")] {
-            let paced = Progress { began_at: at(0), last_done_at: at(seconds), failed: 1, ..half };
-            let line = paced.to_string();
-            assert!(line.ends_with(&format!("5/11 chunks, 70 rows, 1 failed, {left} left")), "{line}");
-        }
-        let done = Progress { completed: 10, began_at: at(0), last_done_at: at(9), ..Progress::default() };
-        assert_eq!(done.to_string(), "[==============================] 10/10 chunks, 0 rows");
-        assert_eq!(Progress::default().to_string(), "[                              ] 0/0 chunks, 0 rows");
-    }
 }

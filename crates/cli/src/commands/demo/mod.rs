@@ -6,16 +6,15 @@
 
 mod crew;
 mod folder;
-mod paint;
 mod story;
 pub(crate) mod worker;
 
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::terminal::Paint;
 use clap::Args;
 use crew::Crew;
 use folder::Folder;
-use paint::Paint;
 use std::time::Duration;
 use story::Story;
 use tenure::{Address, NewJob, Tenure};

@@ -1,8 +1,8 @@
 //! The story as it happens, read from the store.
 
 use super::folder::Folder;
-use super::paint::{Ink, Paint, bar};
 use crate::failure::Failure;
+use crate::terminal::{Ink, Paint, bar};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tenure::{AttemptOutcome, Event, Filter, JobId, JobInfo, Status, Tenure, Time, What};
@@ -64,7 +64,7 @@ impl Story {
     /// Something that the demo itself did.
     pub(super) async fn tell(&mut self, what: &str, words: &str) -> Result<(), Failure> {
         let at = self.tenure.now().await?;
-        self.say(at, what, words);
+        self.say(at, Ink::Plain, what, words);
         Ok(())
     }
 
@@ -102,14 +102,16 @@ impl Story {
             holding.push(format!("{} (token {})", job.id, lease.token));
         }
         self.struck.push((name, what));
-        self.say(at, what, &format!("{name} ({how}), holding jobs {}", holding.join(", ")));
+        self.say(at, Ink::Red, what, &format!("{name} ({how}), holding jobs {}", holding.join(", ")));
         Ok(())
     }
 
     /// A worker that was frozen goes on.
     pub(super) async fn wake(&mut self, what: &'static str, name: &'static str) -> Result<(), Failure> {
         self.struck.retain(|(struck, _)| *struck != name);
-        self.tell(what, &format!("{name} (SIGCONT): it goes on as if nothing had happened")).await
+        let at = self.tenure.now().await?;
+        self.say(at, Ink::Yellow, what, &format!("{name} (SIGCONT): it goes on as if nothing had happened"));
+        Ok(())
     }
 
     /// Whether a worker holds a job just now.
@@ -193,7 +195,7 @@ impl Story {
         }
         news.sort_by_key(|event| (event.at, event.job, event.token));
         for event in &news {
-            self.say(event.at, event.what.as_str(), &format!("job {}: {}", event.job, short(event)));
+            self.event(event, &format!("job {}: {}", event.job, short(event)));
         }
         let info = self.tenure.queue(&self.queue).await?;
         let counts = info.map(|info| info.counts).unwrap_or_default();
@@ -210,14 +212,18 @@ impl Story {
         Ok(done)
     }
 
-    fn say(&self, at: Time, what: &str, words: &str) {
-        let ink = match what {
-            "KILLED" | "FROZEN" => Ink::Red,
-            "expired" | "WOKEN" => Ink::Yellow,
-            "refused" => Ink::Red,
-            "claimed" | "completed" => Ink::Green,
+    /// Something that happened to a job.
+    fn event(&self, event: &Event, words: &str) {
+        let ink = match event.what {
+            What::Refused => Ink::Red,
+            What::Expired => Ink::Yellow,
+            What::Claimed | What::Completed => Ink::Green,
             _ => Ink::Plain,
         };
+        self.say(event.at, ink, event.what.as_str(), words);
+    }
+
+    fn say(&self, at: Time, ink: Ink, what: &str, words: &str) {
         let since = self.paint.ink(Ink::Dim, &format!("{:6.2} s", at.ms_since(self.began_at) as f64 / 1_000.0));
         self.paint.line(&format!(
             "  {since}  {}  {}",
@@ -248,7 +254,7 @@ impl Story {
         self.paint.line("");
         self.paint.line(&self.paint.ink(Ink::Bold, &format!("Job {id}, from first to last")));
         for event in &events {
-            self.say(event.at, event.what.as_str(), &event.message());
+            self.event(event, &event.message());
         }
         self.paint.line("");
         Ok(())

@@ -3,6 +3,7 @@
 use super::status;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::terminal::Moving;
 use clap::Args;
 use std::io::{self, IsTerminal};
 use tenure::{Action, Bulk, Filter, JobId, Status, Tenure, bounds};
@@ -77,18 +78,14 @@ impl Which {
                 return Err(Failure::declined());
             }
         }
-        let progress = io::stderr().is_terminal();
+        let progress = Moving::new();
         let mut so_far = Bulk::default();
         let bulk = tenure.operate_all(filter, action, |bulk| {
             so_far = bulk;
-            if progress {
-                eprint!("\r{} done", bulk.done);
-            }
+            progress.draw(&format!("{} done", bulk.done));
         });
         let bulk = bulk.await;
-        if progress {
-            eprintln!();
-        }
+        progress.end();
         let after = |error| match so_far.done {
             0 => Failure::from(error),
             done => Failure::from(error).while_doing(&format!("after {done} jobs were done")),
