@@ -18,6 +18,7 @@ use tenure_core::{Invalid, Token, bounds};
 pub(crate) type Shared = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 
 /// What all attempts of a worker share.
+#[derive(Clone)]
 pub struct Terms {
     pub(crate) tenure: Tenure,
     pub(crate) owner: String,

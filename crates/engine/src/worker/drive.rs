@@ -20,6 +20,7 @@ use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tenure_store::Listener;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -141,7 +142,8 @@ impl<F: Face> Driver<F> {
     ) -> Left {
         let Common { face, terms, .. } = &*self.floor.common;
         // Listening begins before the first look, so that nothing in between is missed.
-        let mut listener = terms.tenure.store.signals().listen(face.wakes());
+        let wakes = Some(face.wakes()).filter(|names| !names.is_empty());
+        let mut listener = wakes.map(|names| terms.tenure.store.signals().listen(names));
         let (mut left, mut gone_by) = (Left::default(), None);
         let mut event = Event::Look;
         loop {
@@ -175,7 +177,7 @@ impl<F: Face> Driver<F> {
                         Event::Failed
                     }
                 },
-                () = listener.woken() => Event::Look,
+                () = woken(&mut listener) => Event::Look,
                 () = tokio::time::sleep(rest) => Event::Look,
             };
         }
@@ -250,14 +252,14 @@ impl<F: Face> Driver<F> {
                 self.granted(&offer.units, asked_at);
                 Event::Claimed { offer, unsettled }
             }
-            Came::Claimed { answer: Err(Error::Store(error)), .. } => {
+            Came::Claimed { answer: Err(error), .. } if F::fatal(&error) => return Err(error),
+            Came::Claimed { answer: Err(error), .. } => {
                 // Once per outage, not once per try.
-                if std::mem::take(&mut self.silent) {
+                if let (true, Error::Store(error)) = (std::mem::take(&mut self.silent), error) {
                     self.floor.common.hooks.store_away(&error);
                 }
                 Event::Unanswered
             }
-            Came::Claimed { answer: Err(error), .. } => return Err(error),
             Came::Marked { key, held } => {
                 if !held {
                     self.holds.retain(|(_, of), _| *of != key);
@@ -286,6 +288,13 @@ impl<F: Face> Driver<F> {
         for (key, (span, parts)) in grants {
             heart.granted(key, span, asked_at, parts);
         }
+    }
+}
+
+async fn woken(listener: &mut Option<Listener>) {
+    match listener {
+        Some(listener) => listener.woken().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -5,8 +5,8 @@ use super::Worker;
 use super::context::{Context, Terms};
 use super::handler::Task;
 use super::outcome::{Outcome, Stop};
-use crate::Result;
 use crate::heart::{Leases, Span};
+use crate::{Error, Result};
 use std::fmt::Debug;
 use std::future::Future;
 use std::sync::Arc;
@@ -83,8 +83,13 @@ pub trait Face: Send + Sync + Sized + 'static {
     /// How long the lease of a unit runs, and how often it is renewed.
     fn span(&self, unit: &Self::Unit) -> Span;
 
-    /// Claims. A store that is away is asked again; any other error ends the worker.
+    /// Claims.
     fn claim(&self, terms: &Terms, ask: Ask) -> impl Future<Output = Result<Offer<Self::Unit>>> + Send;
+
+    /// Whether an error of a claim would be met again, and so ends the worker.
+    fn fatal(error: &Error) -> bool {
+        !matches!(error, Error::Store(_))
+    }
 
     /// Commits that the first `count` units of a grant are started; whether it is still held. Only where units are
     /// claimed ahead of free slots.

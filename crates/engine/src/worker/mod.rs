@@ -371,6 +371,14 @@ pub(crate) fn no_handlers() -> Error {
     Invalid::new(Code::OutOfBounds, "handlers", "at least one: call `handle`", "none").into()
 }
 
+impl<F: Face + Clone> Clone for Worker<F> {
+    fn clone(&self) -> Worker<F> {
+        let Worker { face, plan, terms, cancel_grace, timeout_grace, hooks } = self;
+        let (face, plan, terms, hooks) = (face.clone(), plan.clone(), terms.clone(), hooks.clone());
+        Worker { face, plan, terms, cancel_grace: *cancel_grace, timeout_grace: *timeout_grace, hooks }
+    }
+}
+
 impl<F: Face> std::fmt::Debug for Worker<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Worker { terms, plan, .. } = self;
