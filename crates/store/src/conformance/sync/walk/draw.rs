@@ -1,8 +1,6 @@
-//! The operations of a walk, and how they are drawn from a seed.
-//!
-//! An operation names syncs and claims by how recent they are, never by id, so that a list of operations means something
-//! on every store and still does after some of them were deleted.
+//! The operations of a walk, and how they are drawn.
 
+use crate::conformance::walk::Chance;
 use tenure_core::sync::{Act, State};
 
 /// A small space, so that everything meets everything. The hashes are those of every matrix (I14).
@@ -13,13 +11,7 @@ pub(super) const OWNERS: [&str; 4] = ["ann", "bob", "ann", "cleo"];
 pub(super) const PAYLOADS: [&str; 3] = ["null", " [1.0,\t\"ü\"] ", "{\"b\":1}"];
 
 #[derive(Clone, Debug)]
-pub(super) struct Step {
-    pub(super) second_handle: bool,
-    pub(super) op: Op,
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum Op {
+pub enum Op {
     Plan {
         matrix: usize,
         priority: i32,
@@ -70,21 +62,21 @@ pub(super) enum Op {
 
 /// Whose claim a write presents, and what is wrong with it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct From {
+pub struct From {
     /// The nth most recent of those held, of those that are not, or of all.
-    pub(super) claim: Pick,
-    pub(super) twist: Twist,
+    pub claim: Pick,
+    pub twist: Twist,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Pick {
+pub enum Pick {
     Held(usize),
     Expired(usize),
     Any(usize),
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Twist {
+pub enum Twist {
     None,
     Owner(usize),
     MadeUpToken,
@@ -98,19 +90,13 @@ pub(super) enum Twist {
 
 /// How far the clock moves; never back.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Move {
+pub enum Move {
     Micros(i64),
     /// To the deadline of the nth most recent held claim, or some microseconds off.
     ToDeadline(usize, i64),
 }
 
-/// A walk of `steps` operations.
-pub(super) fn draw(seed: u64, steps: u32) -> Vec<Step> {
-    let mut chance = Chance(seed);
-    (0..steps).map(|_| Step { second_handle: chance.one_in(3), op: op(&mut chance) }).collect()
-}
-
-fn op(c: &mut Chance) -> Op {
+pub(super) fn op(c: &mut Chance) -> Op {
     match c.below(200) {
         0..=13 => Op::Plan {
             matrix: c.below(3),
@@ -195,39 +181,5 @@ fn clock(c: &mut Chance) -> Move {
         11..=17 => Move::ToDeadline(c.below(4), c.below(3) as i64 - 1),
         18 => Move::Micros(c.below(4_000_000_000) as i64),
         _ => Move::Micros(if c.one_in(2) { 604_800_000_000 } else { 3_600_000_000 }),
-    }
-}
-
-/// SplitMix64: small, and the same everywhere.
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    fn maybe<T>(&mut self, one_in: usize, some: impl FnOnce(&mut Chance) -> T) -> Option<T> {
-        self.one_in(one_in).then(|| some(self))
-    }
-
-    /// Mostly the latest, sometimes long ago.
-    fn recent(&mut self) -> usize {
-        match self.below(8) {
-            0..=5 => self.below(3),
-            6 => self.below(8),
-            _ => self.below(40),
-        }
     }
 }

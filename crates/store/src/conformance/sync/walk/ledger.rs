@@ -5,14 +5,12 @@
 //! error here even where core gives the same answer.
 
 use super::Met;
+use crate::conformance::walk::{Report, Wrong};
 use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::sync::{
     Act, ClaimedChunk, ClaimedSync, Denied, Ended, Ending, Plan, Planned, Refused, State, Unit, Verb,
 };
 use tenure_core::{LostReason, Time, Token};
-
-/// What is wrong with an answer.
-pub(super) type Wrong = String;
 
 /// One claim: the sync, the chunk if it is one, the token.
 type Claim = (usize, Option<String>, Token);
@@ -26,7 +24,7 @@ pub(super) struct Ledger {
     tokens: BTreeMap<Name, Token>,
     /// Endings that were accepted.
     accepted: BTreeMap<Claim, (String, Verb, State)>,
-    met: BTreeMap<Met, u64>,
+    pub(super) report: Report<Met>,
 }
 
 /// What names a unit over all passes.
@@ -61,11 +59,7 @@ fn wrong<T>(what: String) -> Result<T, Wrong> {
 
 impl Ledger {
     pub(super) fn met(&mut self, met: Met) {
-        *self.met.entry(met).or_default() += 1;
-    }
-
-    pub(super) fn all_met(self) -> BTreeMap<Met, u64> {
-        self.met
+        self.report.meet(met);
     }
 
     pub(super) fn name(&self, sync: usize, chunk_hash: Option<&str>) -> Option<Name> {
