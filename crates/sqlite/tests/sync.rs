@@ -7,9 +7,9 @@ use std::sync::Arc;
 use suite::File;
 use tenure_core::Time;
 use tenure_core::sync::{Act, Beat, ChunkClaim, Ending, NewChunk, Plan, Refused, State, SyncClaim, SyncFilter, Unit};
-use tenure_sqlite::{SqliteOptions, SqliteStore, Synchronous, in_transaction, rusqlite};
+use tenure_sqlite::{SqliteStore, in_transaction, rusqlite};
+use tenure_store::SyncStore;
 use tenure_store::conformance::{Harness, SyncWalk, walks};
-use tenure_store::{Clock, SyncStore};
 
 /// 2023-11-14T22:13:20Z.
 const START: Time = Time(1_700_000_000_000_000);
