@@ -4,114 +4,155 @@
 //! any number of machines, and claims do the same for what they need, so with all of them stopped the system is
 //! slower, not wrong. Pruning beside it removes what is no longer kept, under the same rules.
 //!
-//! Each loop is a pure `step` ([`Recovery::step`], [`Pruning::step`]) around a thin driver, so that a simulator can run
-//! the real thing.
+//! Every loop is a [`Sweep`]: one bounded step after the other, at the pace of [`Pace::step`], which is pure, so that a
+//! simulator can run the real thing.
 
 use crate::{Result, Tenure, chance};
+use std::future::Future;
 use std::time::Duration;
 use tenure_core::bounds;
 use tenure_core::queue::{Pruned, Recovered};
+use tenure_core::sync::{SyncsPruned, SyncsRecovered};
+use tenure_store::Listener;
 
 /// Leases returned in one transaction: small enough that a storm of expiries never holds locks for long.
 const LEASES_PER_STEP: u32 = 200;
-/// Time between sweeps, before jitter.
-const SWEEP_EVERY: Duration = Duration::from_millis(1_000);
-/// The wait of a sweep after a store failure doubles up to this.
-const FAILED_WAIT_MAX: Duration = Duration::from_secs(10);
-
+/// Leases of domains told in one transaction. They stay where they are, so it writes less (D4).
+const DOMAINS_PER_STEP: u32 = 500;
 /// Rows of each kind removed in one transaction, for the same reason.
 const PRUNED_PER_STEP: u32 = 500;
-/// Time between prunings, before jitter. What is removed a minute late harms nobody.
-const PRUNE_EVERY: Duration = Duration::from_secs(60);
-/// The first pruning is not long after the start, so that a process that restarts often prunes too.
-const PRUNE_FIRST: Duration = Duration::from_secs(5);
-/// The breath after a full step, so that years of finished jobs are removed beside the work, not instead of it: up to
-/// 25,000 rows a second, more than one store finishes.
-const PRUNE_BREATH: Duration = Duration::from_millis(20);
+/// The longest first wait for a store that does not answer: that pruning comes once a minute is no reason to wait as long.
+const FAILED_WAIT: Duration = Duration::from_secs(5);
+/// The wait doubles up to this, or up to the time between two steps.
+const FAILED_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// Decides when to sweep next.
-#[derive(Debug, Default)]
-pub struct Recovery {
+/// How often a sweep takes a step.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Time between steps while nothing is left over, before jitter.
+    every: Duration,
+    /// Time after a step that was full: more is waiting.
+    breath: Duration,
     failures: u32,
 }
 
-/// What the last sweep met.
+/// What a step met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Swept {
-    /// It returned this much.
-    Done(Recovered),
+pub enum Met {
+    /// As much as one step may do: there is more.
+    Full,
+    /// Less than that.
+    Little,
+    /// Less than that, and there will be more after this long.
+    DueIn(Duration),
     /// The store did not answer.
     Failed,
 }
 
-impl Recovery {
-    /// How long to wait before the next sweep; `chance` in −1 … 1 keeps many machines apart.
-    pub fn step(&mut self, swept: Swept, chance: f64) -> Duration {
-        match swept {
-            // A full batch means that more is waiting: go on at once.
-            Swept::Done(recovered) if recovered.leases >= LEASES_PER_STEP => {
-                self.failures = 0;
-                Duration::ZERO
-            }
-            Swept::Done(_) => {
-                self.failures = 0;
-                SWEEP_EVERY.mul_f64(1.0 + 0.2 * chance)
-            }
-            Swept::Failed => {
-                self.failures = self.failures.saturating_add(1).min(8);
-                (SWEEP_EVERY * (1 << (self.failures - 1))).min(FAILED_WAIT_MAX).mul_f64(1.0 + 0.2 * chance)
+impl Met {
+    /// A step that did `done` of at most `max`.
+    #[must_use]
+    pub fn of(done: u32, max: u32) -> Met {
+        if done >= max { Met::Full } else { Met::Little }
+    }
+}
+
+impl Pace {
+    /// Of recovery and of whatever else must not wait: every second, and at once while there is more.
+    pub const PROMPT: Pace = Pace { every: Duration::from_secs(1), breath: Duration::ZERO, failures: 0 };
+
+    /// Of pruning: what is removed a minute late harms nobody. The breath lets years of finished jobs be removed beside the
+    /// work, not instead of it: up to 25,000 rows a second, more than one store finishes.
+    pub const LEISURELY: Pace = Pace { every: Duration::from_secs(60), breath: Duration::from_millis(20), failures: 0 };
+
+    /// How long to wait before the next step; `chance` in −1 … 1 keeps many machines apart.
+    pub fn step(&mut self, met: Met, chance: f64) -> Duration {
+        let jitter = 1.0 + 0.2 * chance;
+        if met != Met::Failed {
+            self.failures = 0;
+        }
+        match met {
+            Met::Full => self.breath.mul_f64(jitter),
+            Met::Little => self.every.mul_f64(jitter),
+            Met::DueIn(span) => span.min(self.every.mul_f64(jitter)),
+            Met::Failed => {
+                let wait = self.every.min(FAILED_WAIT) * (1 << self.failures);
+                self.failures = (self.failures + 1).min(8);
+                wait.min(self.every.max(FAILED_WAIT_MAX)).mul_f64(jitter)
             }
         }
     }
 }
 
-/// Decides when to prune next.
-#[derive(Debug, Default)]
-pub struct Pruning {
-    failures: u32,
+/// A loop of bounded steps, being run.
+pub(crate) struct Sweep<'a> {
+    tenure: &'a Tenure,
+    what: &'static str,
+    pace: Pace,
+    /// Who tells that there may be something to do sooner.
+    listener: Option<Listener>,
 }
 
-/// What the last pruning met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cleared {
-    /// There was none yet.
-    Nothing,
-    /// It removed this much.
-    Done(Pruned),
-    /// The store did not answer.
-    Failed,
-}
+impl<'a> Sweep<'a> {
+    /// A sweep of `what`, as outages are told of it.
+    pub(crate) fn new(tenure: &'a Tenure, what: &'static str, pace: Pace) -> Sweep<'a> {
+        Sweep { tenure, what, pace, listener: None }
+    }
 
-impl Pruning {
-    /// How long to wait before the next pruning; `chance` in −1 … 1 keeps many machines apart.
-    pub fn step(&mut self, cleared: Cleared, chance: f64) -> Duration {
-        let wait = match cleared {
-            Cleared::Nothing => PRUNE_FIRST,
-            // A full step of any kind means that more is waiting.
-            Cleared::Done(Pruned { jobs, receipts, keys, sightings })
-                if jobs.max(receipts).max(keys).max(sightings) >= PRUNED_PER_STEP =>
-            {
-                self.failures = 0;
-                PRUNE_BREATH
-            }
-            Cleared::Done(_) => {
-                self.failures = 0;
-                PRUNE_EVERY
-            }
-            Cleared::Failed => {
-                self.failures = self.failures.saturating_add(1).min(8);
-                (PRUNE_FIRST * (1 << (self.failures - 1))).min(PRUNE_EVERY)
+    /// The same, which does not sleep through a wake-up. Listening begins now, before the first look, so that nothing in
+    /// between is missed.
+    pub(crate) fn woken_by(mut self, name: &str) -> Sweep<'a> {
+        self.listener = Some(self.tenure.store.signals().listen(vec![name.to_owned()]));
+        self
+    }
+
+    /// Takes one step, and waits for as long as what it met asks for.
+    pub(crate) async fn step<T>(&mut self, step: impl Future<Output = Result<T>>, met: impl FnOnce(T) -> Met) {
+        let met = self.tenure.outage.watch(self.what, step).await.map_or(Met::Failed, met);
+        let wait = self.pace.step(met, chance::signed_unit());
+        let woken = async {
+            match &mut self.listener {
+                // A store that does not answer is not asked more often because something happened elsewhere.
+                Some(listener) if met != Met::Failed => listener.woken().await,
+                _ => std::future::pending().await,
             }
         };
-        wait.mul_f64(1.0 + 0.2 * chance)
+        tokio::select! {
+            () = woken => {}
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+
+    /// Waits before the first step: not for long, so that a process that restarts often takes it too.
+    pub(crate) async fn begin_late(&self) {
+        tokio::time::sleep(FAILED_WAIT.mul_f64(1.0 + 0.2 * chance::signed_unit())).await;
     }
 }
 
 impl Tenure {
+    /// Everything that runs beside the work, until the future is dropped: recovery, schedules, the orchestrator of
+    /// pipelines, and the removal of what is no longer kept.
+    pub async fn upkeep(&self) {
+        tokio::join!(self.keep_recovering(), self.keep_scheduling(), self.keep_pipelines());
+    }
+
     /// One bounded step of recovery: returns the work of at most `leases_max` leases that ran out (L7).
     pub async fn recover(&self, leases_max: u32) -> Result<Recovered> {
         bounds::within("leases_max", leases_max.into(), 1, bounds::LIST_MAX)?;
         Ok(self.store.recover(leases_max).await?)
+    }
+
+    /// One bounded step of recovery: tells at most `max` leases that ran out. They stay until they are acquired
+    /// again (D4).
+    pub async fn recover_domains(&self, max: u32) -> Result<crate::domain::Recovered> {
+        bounds::within("max", max.into(), 1, bounds::LIST_MAX)?;
+        Ok(self.store.domain_recover(max).await?)
+    }
+
+    /// One bounded step of recovery: writes down at most `leases_max` leases of syncs and chunks that ran out (L7).
+    pub async fn recover_syncs(&self, leases_max: u32) -> Result<SyncsRecovered> {
+        bounds::within("leases_max", leases_max.into(), 1, bounds::LIST_MAX)?;
+        Ok(self.store.recover_syncs(leases_max).await?)
     }
 
     /// One bounded step of pruning: removes at most `max` finished jobs past their queue's retention, and as many
@@ -121,55 +162,95 @@ impl Tenure {
         Ok(self.store.prune(max).await?)
     }
 
-    /// Recovers, and prunes beside it, until the future is dropped.
+    /// One bounded step of pruning: removes at most `max` of each kind of what is no longer kept of syncs.
+    pub async fn prune_syncs(&self, max: u32) -> Result<SyncsPruned> {
+        bounds::within("max", max.into(), 1, bounds::LIST_MAX)?;
+        Ok(self.store.prune_syncs(max).await?)
+    }
+
+    /// Recovers jobs, domains and syncs, and prunes beside it, until the future is dropped.
     pub async fn keep_recovering(&self) {
         tokio::join!(
-            self.recover_on_and_on(),
-            self.prune_on_and_on(),
-            self.recover_domains_on_and_on(),
-            self.keep_syncs()
+            self.keep_recovering_jobs(),
+            self.keep_recovering_domains(),
+            self.keep_recovering_syncs(),
+            self.keep_pruning_jobs(),
+            self.keep_pruning_syncs()
         );
     }
 
-    async fn recover_on_and_on(&self) {
-        let mut recovery = Recovery::default();
+    async fn keep_recovering_jobs(&self) {
+        let mut sweep = Sweep::new(self, "recovery", Pace::PROMPT);
+        let met = |Recovered { leases, requeued, failed }| {
+            if leases > 0 {
+                tracing::info!(leases, requeued, failed, "returned the work of leases that ran out");
+            }
+            Met::of(leases, LEASES_PER_STEP)
+        };
         loop {
-            let swept = match self.outage.watch("recovery", self.recover(LEASES_PER_STEP)).await {
-                Ok(recovered) => {
-                    if recovered.leases > 0 {
-                        let Recovered { leases, requeued, failed } = recovered;
-                        tracing::info!(leases, requeued, failed, "returned the work of leases that ran out");
-                    }
-                    Swept::Done(recovered)
-                }
-                Err(_) => Swept::Failed,
-            };
-            tokio::time::sleep(recovery.step(swept, chance::signed_unit())).await;
+            sweep.step(self.recover(LEASES_PER_STEP), met).await;
         }
     }
 
-    async fn prune_on_and_on(&self) {
-        let mut pruning = Pruning::default();
-        let mut cleared = Cleared::Nothing;
+    async fn keep_recovering_domains(&self) {
+        let mut sweep = Sweep::new(self, "recovery of domains", Pace::PROMPT);
+        let met = |crate::domain::Recovered { expired, failed }| {
+            if expired > 0 {
+                tracing::info!(expired, failed, "leases of domains ran out");
+            }
+            Met::of(expired, DOMAINS_PER_STEP)
+        };
         loop {
-            tokio::time::sleep(pruning.step(cleared, chance::signed_unit())).await;
-            cleared = match self.outage.watch("pruning", self.prune(PRUNED_PER_STEP)).await {
-                Ok(pruned) => {
-                    if pruned != Pruned::default() {
-                        let Pruned { jobs, receipts, keys, sightings } = pruned;
-                        tracing::debug!(jobs, receipts, keys, sightings, "removed what is no longer kept");
-                    }
-                    Cleared::Done(pruned)
-                }
-                Err(_) => Cleared::Failed,
-            };
+            sweep.step(self.recover_domains(DOMAINS_PER_STEP), met).await;
         }
     }
+
+    async fn keep_recovering_syncs(&self) {
+        let mut sweep = Sweep::new(self, "recovery of syncs", Pace::PROMPT);
+        let met = |SyncsRecovered { leases, failed }| {
+            if leases > 0 {
+                tracing::info!(leases, failed, "leases of syncs or chunks ran out");
+            }
+            Met::of(leases, LEASES_PER_STEP)
+        };
+        loop {
+            sweep.step(self.recover_syncs(LEASES_PER_STEP), met).await;
+        }
+    }
+
+    async fn keep_pruning_jobs(&self) {
+        let mut sweep = Sweep::new(self, "pruning", Pace::LEISURELY);
+        sweep.begin_late().await;
+        loop {
+            sweep.step(self.prune(PRUNED_PER_STEP), pruned).await;
+        }
+    }
+
+    async fn keep_pruning_syncs(&self) {
+        let mut sweep = Sweep::new(self, "pruning of syncs", Pace::LEISURELY);
+        sweep.begin_late().await;
+        let met = |SyncsPruned { syncs, chunks, events, receipts }| {
+            Met::of(syncs.max(chunks).max(events).max(receipts), PRUNED_PER_STEP)
+        };
+        loop {
+            sweep.step(self.prune_syncs(PRUNED_PER_STEP), met).await;
+        }
+    }
+}
+
+fn pruned(pruned: Pruned) -> Met {
+    let Pruned { jobs, receipts, keys, sightings } = pruned;
+    if pruned != Pruned::default() {
+        tracing::debug!(jobs, receipts, keys, sightings, "removed what is no longer kept");
+    }
+    // A full step of any kind means that more is waiting.
+    Met::of(jobs.max(receipts).max(keys).max(sightings), PRUNED_PER_STEP)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{Acquire, What};
     use crate::{Action, Filter, NewJob, Time};
     use tenure_core::queue::RETENTION_MS_DEFAULT;
     use tenure_memory::MemoryStore;
@@ -177,45 +258,45 @@ mod tests {
 
     #[test]
     fn b3_a_full_batch_is_followed_at_once_by_the_next() {
-        let mut recovery = Recovery::default();
-        let full = Recovered { leases: LEASES_PER_STEP, ..Recovered::default() };
-        assert_eq!(recovery.step(Swept::Done(full), 0.0), Duration::ZERO);
-        assert_eq!(recovery.step(Swept::Done(Recovered::default()), 0.0), SWEEP_EVERY);
+        let mut pace = Pace::PROMPT;
+        assert_eq!(pace.step(Met::of(LEASES_PER_STEP, LEASES_PER_STEP), 0.0), Duration::ZERO);
+        assert_eq!(pace.step(Met::of(LEASES_PER_STEP - 1, LEASES_PER_STEP), 0.0), Duration::from_secs(1));
     }
 
     #[test]
     fn an_absent_store_is_asked_less_and_less_often() {
-        let mut recovery = Recovery::default();
-        let waits: Vec<u64> = (0..6).map(|_| recovery.step(Swept::Failed, 0.0).as_secs()).collect();
+        let mut pace = Pace::PROMPT;
+        let waits: Vec<u64> = (0..6).map(|_| pace.step(Met::Failed, 0.0).as_secs()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 10, 10]);
-        recovery.step(Swept::Done(Recovered::default()), 0.0);
-        assert_eq!(recovery.step(Swept::Failed, 0.0), SWEEP_EVERY);
+        pace.step(Met::Little, 0.0);
+        assert_eq!(pace.step(Met::Failed, 0.0), Duration::from_secs(1));
+        (0..100).for_each(|_| assert!(pace.step(Met::Failed, 1.0) <= FAILED_WAIT_MAX.mul_f64(1.2)));
     }
+
     #[test]
     fn i19_pruning_comes_every_minute_and_goes_on_while_its_steps_are_full() {
-        let mut pruning = Pruning::default();
-        assert_eq!(pruning.step(Cleared::Nothing, 0.0), PRUNE_FIRST);
+        let (mut pace, every) = (Pace::LEISURELY, Duration::from_secs(60));
         for full in [
             Pruned { jobs: PRUNED_PER_STEP, ..Pruned::default() },
             Pruned { receipts: PRUNED_PER_STEP, ..Pruned::default() },
             Pruned { keys: PRUNED_PER_STEP, ..Pruned::default() },
             Pruned { sightings: PRUNED_PER_STEP, ..Pruned::default() },
         ] {
-            assert_eq!(pruning.step(Cleared::Done(full), 0.0), PRUNE_BREATH);
+            assert_eq!(pace.step(pruned(full), 0.0), Duration::from_millis(20));
         }
-        let few = Pruned { jobs: PRUNED_PER_STEP - 1, ..Pruned::default() };
-        assert_eq!(pruning.step(Cleared::Done(few), 0.0), PRUNE_EVERY);
-        assert_eq!(pruning.step(Cleared::Done(few), -1.0), PRUNE_EVERY.mul_f64(0.8));
-        assert_eq!(pruning.step(Cleared::Done(few), 1.0), PRUNE_EVERY.mul_f64(1.2));
+        let few = pruned(Pruned { jobs: PRUNED_PER_STEP - 1, ..Pruned::default() });
+        assert_eq!(pace.step(few, 0.0), every);
+        assert_eq!(pace.step(few, -1.0), every.mul_f64(0.8));
+        assert_eq!(pace.step(few, 1.0), every.mul_f64(1.2));
     }
 
     #[test]
     fn pruning_waits_for_an_absent_store_up_to_a_minute() {
-        let mut pruning = Pruning::default();
-        let waits: Vec<u64> = (0..6).map(|_| pruning.step(Cleared::Failed, 0.0).as_secs()).collect();
+        let mut pace = Pace::LEISURELY;
+        let waits: Vec<u64> = (0..6).map(|_| pace.step(Met::Failed, 0.0).as_secs()).collect();
         assert_eq!(waits, [5, 10, 20, 40, 60, 60]);
-        pruning.step(Cleared::Done(Pruned::default()), 0.0);
-        assert_eq!(pruning.step(Cleared::Failed, 0.0), PRUNE_FIRST);
+        pace.step(Met::Little, 0.0);
+        assert_eq!(pace.step(Met::Failed, 0.0), FAILED_WAIT);
     }
 
     /// More finished jobs than one step removes, on a clock that stands past their retention.
@@ -241,7 +322,18 @@ mod tests {
     async fn i19_upkeep_removes_what_is_no_longer_kept() {
         let tenure = long_finished(PRUNED_PER_STEP + 1).await;
         // The runtime's clock is moved by the runtime: nothing is slept through.
-        let _ = tokio::time::timeout(2 * PRUNE_FIRST, tenure.keep_recovering()).await;
+        let _ = tokio::time::timeout(2 * FAILED_WAIT, tenure.keep_recovering()).await;
         assert!(tenure.jobs(Filter::default(), None, 1).await.unwrap().items.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn l7_upkeep_tells_an_expiry() {
+        let clock = Clock::manual(Time(0));
+        let tenure = Tenure::on(MemoryStore::with_clock(clock.clone()));
+        tenure.domain_acquire_all(vec![Acquire::new("a", 1).lease_ms(1_000)]).await.unwrap();
+        clock.set(Time(1_000_000));
+        let _ = tokio::time::timeout(Duration::from_millis(10), tenure.keep_recovering()).await;
+        let told = tenure.domain("a").timeline().await.unwrap().unwrap();
+        assert_eq!(told.iter().map(|event| event.what).collect::<Vec<_>>(), [What::Expired]);
     }
 }

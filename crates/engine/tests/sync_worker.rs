@@ -189,3 +189,16 @@ async fn v5_a_shutdown_finishes_what_is_at_work_and_gives_the_sync_back() {
     let claimed = tenure.claim_sync(tenure::sync::SyncClaim::new("two")).await.unwrap();
     assert_eq!(claimed.map(|claimed| claimed.id), Some(sync));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s2_a_worker_of_an_ended_pass_does_not_keep_the_next_one() {
+    let tenure = memory();
+    let copy = |_: ClaimedChunk| async { Ok::<u64, String>(1) };
+    let ended = planned(&tenure, 1).await;
+    tenure.sync_worker(ended, "first").run(copy).await.unwrap();
+    let next = planned(&tenure, 1).await;
+    let info = tenure.sync_worker(ended, "late").run(copy).await.unwrap();
+    assert_eq!((info.sync.id, info.sync.state), (ended, State::Completed));
+    let claimed = tenure.claim_sync(tenure::sync::SyncClaim::new("other")).await.unwrap();
+    assert_eq!(claimed.map(|claimed| claimed.id), Some(next), "nobody works on it, and nobody holds it");
+}

@@ -89,9 +89,7 @@ impl Server {
         };
         tokio::select! {
             () = end => {}
-            () = tenure.keep_recovering() => {}
-            () = tenure.keep_scheduling() => {}
-            () = tenure.keep_pipelines() => {}
+            () = tenure.upkeep() => {}
         }
     }
 }

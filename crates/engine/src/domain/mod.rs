@@ -21,15 +21,14 @@
 
 mod desk;
 mod source;
-mod upkeep;
 mod worker;
 
 use crate::{Error, Result, Tenure};
 use std::sync::Arc;
 use std::time::Duration;
+use tenure_core::Page;
 use tenure_core::bounds;
 use tenure_core::changes::{Face, Subject};
-use tenure_core::queue::Page;
 
 pub use desk::{Action, Desk, Happened, due_in_ms};
 pub use source::{Offsets, Source, offsets};
@@ -187,13 +186,6 @@ impl Tenure {
     pub async fn domain_advance_all(&self, advances: Vec<Advance>) -> Result<Vec<Answer<Advanced>>> {
         check_advances(&advances)?;
         Ok(self.store.domain_advance(advances).await?)
-    }
-
-    /// One bounded step of recovery: tells at most `max` leases that ran out. They stay until they are acquired
-    /// again (D4).
-    pub async fn recover_domains(&self, max: u32) -> Result<Recovered> {
-        bounds::within("max", max.into(), 1, bounds::LIST_MAX)?;
-        Ok(self.store.domain_recover(max).await?)
     }
 
     /// A worker for many domains at once.

@@ -47,7 +47,7 @@ mod verify;
 mod worker;
 
 pub use context::StageContext;
-pub use orchestrator::{Orchestrator, Pace};
+pub use orchestrator::Orchestrator;
 pub use recovery::Recovery;
 pub use runtime::{Segment, StageReport, Stages};
 pub use tenure_core::pipeline::{
@@ -60,9 +60,9 @@ pub use verify::{Fault, Finding};
 pub use worker::StageWorker;
 
 use crate::{Error, Explanation, Result, Tenure};
+use tenure_core::Page;
 use tenure_core::bounds;
 use tenure_core::pipeline::{StartRefusal, explain, timeline};
-use tenure_core::queue::Page;
 
 /// Claims and events of a run that a timeline shows at most of each.
 const TIMELINE_MAX: u32 = 10_000;

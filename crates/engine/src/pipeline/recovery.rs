@@ -1,18 +1,12 @@
 //! Recovery of pipelines: returns stages and segments whose lease ran out (L7). It does nothing else (P2).
 
 use super::Recovered;
-use crate::{Result, Tenure, chance};
-use std::time::Duration;
+use crate::upkeep::{Met, Pace, Sweep};
+use crate::{Result, Tenure};
 use tenure_core::bounds;
 
 /// Units returned in one transaction.
 const UNITS_PER_STEP: u32 = 200;
-/// Time between sweeps, before jitter.
-const SWEEP_EVERY: Duration = Duration::from_millis(1_000);
-/// The wait after a store failure.
-const FAILED_WAIT: Duration = Duration::from_secs(5);
-/// Sweeps between two removals of runs that are no longer kept: about a minute.
-const PRUNE_EVERY: u32 = 60;
 /// Runs removed in one transaction.
 const PRUNED_PER_STEP: u32 = 50;
 
@@ -58,35 +52,30 @@ impl Recovery {
         Ok(self.tenure.store.recover_units(max).await?)
     }
 
-    /// Recovers, and now and then removes runs that are no longer kept, until this is dropped.
+    /// Recovers, and removes runs that are no longer kept, until this is dropped.
     pub async fn keep_recovering(&self) {
-        let mut sweeps = 0u32;
+        tokio::join!(self.keep_returning(), self.keep_pruning());
+    }
+
+    async fn keep_returning(&self) {
+        let mut sweep = Sweep::new(&self.tenure, "recovery of pipelines", Pace::PROMPT);
+        let met = |Recovered { returned, failed }| {
+            if returned + failed > 0 {
+                tracing::info!(returned, failed, "returned stages whose lease ran out");
+            }
+            Met::of(returned + failed, UNITS_PER_STEP)
+        };
         loop {
-            let sweep = self.sweep(sweeps.is_multiple_of(PRUNE_EVERY));
-            let wait = match self.tenure.outage.watch("recovery of pipelines", sweep).await {
-                Ok(recovered) => {
-                    if recovered.returned + recovered.failed >= UNITS_PER_STEP {
-                        Duration::ZERO
-                    } else {
-                        SWEEP_EVERY
-                    }
-                }
-                Err(_) => FAILED_WAIT,
-            };
-            sweeps = sweeps.wrapping_add(1);
-            tokio::time::sleep(wait.mul_f64(1.0 + 0.2 * chance::signed_unit())).await;
+            sweep.step(self.recover(UNITS_PER_STEP), met).await;
         }
     }
 
-    async fn sweep(&self, prune: bool) -> Result<Recovered> {
-        let recovered = self.recover(UNITS_PER_STEP).await?;
-        if recovered != Recovered::default() {
-            let Recovered { returned, failed } = recovered;
-            tracing::info!(returned, failed, "returned stages whose lease ran out");
+    async fn keep_pruning(&self) {
+        let mut sweep = Sweep::new(&self.tenure, "pruning of pipelines", Pace::LEISURELY);
+        sweep.begin_late().await;
+        loop {
+            let prune = async { Ok(self.tenure.store.prune_runs(PRUNED_PER_STEP).await?) };
+            sweep.step(prune, |runs| Met::of(runs, PRUNED_PER_STEP)).await;
         }
-        if prune {
-            self.tenure.store.prune_runs(PRUNED_PER_STEP).await?;
-        }
-        Ok(recovered)
     }
 }

@@ -22,7 +22,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::bounds::{self, Code, Invalid};
-use tenure_core::queue::Retry;
+use tenure_core::retry::Retry;
 use tenure_store::wake_of_pipeline;
 use tokio::task::JoinSet;
 

@@ -1,10 +1,11 @@
-//! The loop that looks for what is due, and fires it: a pure [`Scheduler::step`] around a thin driver.
+//! The loop that looks for what is due, and fires it.
 //!
 //! It needs no leader. Any number of these loops may run, on any number of machines: a slot is fired by whoever is first
 //! (T1), and the others are told that it has been. It sleeps until the next slot by the store's clock, and looks again
 //! at least every second, for what others have put meanwhile.
 
 use super::calendar::Calendar;
+use crate::upkeep::{Met, Pace, Sweep};
 use crate::{Error, Result, Tenure, chance};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,61 +16,10 @@ use tenure_store::StoreError;
 
 /// Schedules dealt with in one look.
 const DUE_MAX: u32 = 500;
-/// Time between looks while nothing is about to come, before jitter.
-const LOOK_EVERY: Duration = Duration::from_millis(1_000);
-/// The wait of a look after a store failure doubles up to this.
-const FAILED_WAIT_MAX: Duration = Duration::from_secs(10);
 /// Up to so long after a slot its look begins, so that many machines do not ask in the same millisecond.
 const SPREAD: Duration = Duration::from_millis(20);
 /// The shortest wait: a look that came a little early is not followed by a thousand others.
 const WAIT_MIN: Duration = Duration::from_millis(1);
-
-/// Decides when to look next.
-#[derive(Debug, Default)]
-pub struct Scheduler {
-    failures: u32,
-}
-
-/// What the last look met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Met {
-    /// It dealt with what was due.
-    Done {
-        /// The store's clock when it began.
-        now: Time,
-        /// The next slot of any schedule.
-        next_at: Option<Time>,
-        /// Whether more is due already.
-        more: bool,
-    },
-    /// The store did not answer.
-    Failed,
-}
-
-impl Scheduler {
-    /// How long after the beginning of the last look the next one begins; `chance` in −1 … 1 keeps many machines apart.
-    pub fn step(&mut self, met: Met, chance: f64) -> Duration {
-        match met {
-            Met::Done { now, next_at, more } => {
-                self.failures = 0;
-                let poll = LOOK_EVERY.mul_f64(1.0 + 0.2 * chance);
-                match next_at {
-                    _ if more => Duration::ZERO,
-                    None => poll,
-                    Some(next_at) => {
-                        let micros = u64::try_from(next_at.0.saturating_sub(now.0)).unwrap_or(0);
-                        let slot = Duration::from_micros(micros) + SPREAD.mul_f64((1.0 + chance) / 2.0);
-                        slot.max(WAIT_MIN).min(poll)
-                    }
-                }
-            }
-            Met::Failed => {
-                self.failures = self.failures.saturating_add(1).min(8);
-                (LOOK_EVERY * (1 << (self.failures - 1))).min(FAILED_WAIT_MAX).mul_f64(1.0 + 0.2 * chance)
-            }
-        }
-    }
-}
 
 /// What one look for due schedules did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,18 +96,28 @@ impl Tenure {
 
     /// Fires what is due, at its time, until the future is dropped.
     pub async fn keep_scheduling(&self) {
-        let mut scheduler = Scheduler::default();
+        let mut sweep = Sweep::new(self, "schedules", Pace::PROMPT);
         let mut told: BTreeSet<String> = BTreeSet::new();
         loop {
             let begun = tokio::time::Instant::now();
-            let met = match self.outage.watch("schedules", self.fire_due()).await {
-                Ok(looked) => {
-                    tell(&looked, &mut told);
-                    Met::Done { now: looked.now, next_at: looked.next_at, more: looked.more }
-                }
-                Err(_) => Met::Failed,
+            let met = |looked: Looked| {
+                tell(&looked, &mut told);
+                met(&looked, begun.elapsed(), chance::signed_unit())
             };
-            tokio::time::sleep_until(begun + scheduler.step(met, chance::signed_unit())).await;
+            sweep.step(self.fire_due(), met).await;
+        }
+    }
+}
+
+/// What a look that took so long met; `chance` in −1 … 1 keeps many machines apart.
+fn met(looked: &Looked, took: Duration, chance: f64) -> Met {
+    match looked.next_at {
+        _ if looked.more => Met::Full,
+        None => Met::Little,
+        Some(next_at) => {
+            let micros = u64::try_from(next_at.0.saturating_sub(looked.now.0)).unwrap_or(0);
+            let slot = Duration::from_micros(micros) + SPREAD.mul_f64((1.0 + chance) / 2.0);
+            Met::DueIn(slot.saturating_sub(took).max(WAIT_MIN))
         }
     }
 }
@@ -180,32 +140,24 @@ fn tell(looked: &Looked, told: &mut BTreeSet<String>) {
 mod tests {
     use super::*;
 
-    fn done(next_in_ms: Option<i64>, more: bool) -> Met {
+    fn looked(next_in_ms: Option<i64>, more: bool, chance: f64) -> Duration {
         let now = Time(5_000_000);
-        Met::Done { now, next_at: next_in_ms.map(|ms| Time(now.0 + ms * 1_000)), more }
+        let next_at = next_in_ms.map(|ms| Time(now.0 + ms * 1_000));
+        let looked = Looked { now, fired: 0, missed: 0, lost: 0, stuck: Vec::new(), more, next_at };
+        { Pace::PROMPT }.step(met(&looked, Duration::ZERO, chance), chance)
     }
 
     #[test]
     fn t2_it_wakes_at_the_next_slot_and_at_least_every_second() {
-        let mut scheduler = Scheduler::default();
-        assert_eq!(scheduler.step(done(Some(300), false), -1.0), Duration::from_millis(300));
-        assert_eq!(scheduler.step(done(Some(300), false), 1.0), Duration::from_millis(320));
-        assert_eq!(scheduler.step(done(Some(60_000), false), 0.0), LOOK_EVERY);
-        assert_eq!(scheduler.step(done(None, false), 0.0), LOOK_EVERY);
-        assert_eq!(scheduler.step(done(Some(-10), false), -1.0), WAIT_MIN);
+        assert_eq!(looked(Some(300), false, -1.0), Duration::from_millis(300));
+        assert_eq!(looked(Some(300), false, 1.0), Duration::from_millis(320));
+        assert_eq!(looked(Some(60_000), false, 0.0), Duration::from_secs(1));
+        assert_eq!(looked(None, false, 0.0), Duration::from_secs(1));
+        assert_eq!(looked(Some(-10), false, -1.0), WAIT_MIN);
     }
 
     #[test]
     fn t3_what_is_left_is_dealt_with_at_once() {
-        assert_eq!(Scheduler::default().step(done(Some(60_000), true), 0.0), Duration::ZERO);
-    }
-
-    #[test]
-    fn an_absent_store_is_asked_less_and_less_often() {
-        let mut scheduler = Scheduler::default();
-        let waits: Vec<u64> = (0..6).map(|_| scheduler.step(Met::Failed, 0.0).as_secs()).collect();
-        assert_eq!(waits, [1, 2, 4, 8, 10, 10]);
-        scheduler.step(done(None, false), 0.0);
-        assert_eq!(scheduler.step(Met::Failed, 0.0), LOOK_EVERY);
+        assert_eq!(looked(Some(60_000), true, 0.0), Duration::ZERO);
     }
 }

@@ -14,7 +14,6 @@ use crate::heart::{Heart, Leases, Span};
 use crate::rest::Rest;
 use crate::{Error, Result, Tenure};
 use std::fmt::Display;
-use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tenure_core::Token;
@@ -81,8 +80,6 @@ pub struct SyncWorker {
     lease_ms: u64,
     chunk_lease_ms: u64,
     tell: Option<Tell>,
-    /// Whether a bar is drawn.
-    bar: bool,
     /// The token of the sync's lease, while it is held here. A name alone is no lease: another process may bear it.
     held: Arc<Mutex<Option<Token>>>,
 }
@@ -103,7 +100,6 @@ impl SyncWorker {
             lease_ms: SYNC_LEASE_MS_DEFAULT,
             chunk_lease_ms: CHUNK_LEASE_MS_DEFAULT,
             tell: None,
-            bar: false,
             held: Arc::default(),
         }
     }
@@ -133,13 +129,6 @@ impl SyncWorker {
     #[must_use]
     pub fn on_progress(mut self, tell: impl Fn(&SyncInfo) + Send + Sync + 'static) -> SyncWorker {
         self.tell = Some(Arc::new(tell));
-        self
-    }
-
-    /// Shows on standard error how far the sync has come and how long the rest will take, if that is a terminal.
-    #[must_use]
-    pub fn progress_bar(mut self) -> SyncWorker {
-        self.bar = std::io::stderr().is_terminal();
         self
     }
 
@@ -177,9 +166,6 @@ impl SyncWorker {
             }
         };
         telling.tell(&info);
-        if telling.bar {
-            eprintln!();
-        }
         Ok(info)
     }
 }
@@ -223,8 +209,8 @@ impl Shift {
         // Before any handler can take the runtime for itself.
         let taken = worker.take().await.ok().flatten();
         beside.spawn(self.clone().keep_sync(taken));
-        if worker.tell.is_some() || worker.bar {
-            beside.spawn(worker.clone().tell_on_and_on());
+        if worker.tell.is_some() {
+            beside.spawn(worker.clone().keep_telling());
         }
         loop {
             let mut tasks = JoinSet::new();
@@ -418,21 +404,26 @@ impl SyncWorker {
         let asked_at = Moment::now();
         let claim = SyncClaim::new(&self.owner).lease_ms(self.lease_ms).matrix_id(info.sync.matrix_id);
         let claimed = self.tenure.claim_sync(claim).await?;
-        // The matrix may have got a new pass since; that one is another worker's.
-        Ok(claimed.filter(|claimed| claimed.id == self.sync).map(|claimed| (claimed.token, asked_at)))
+        let Some(claimed) = claimed else { return Ok(None) };
+        if claimed.id == self.sync {
+            return Ok(Some((claimed.token, asked_at)));
+        }
+        // The matrix has got a new pass since. That one is another worker's, who would wait for our lease to run out.
+        let (unit, owner) = (Unit::sync(claimed.id), self.owner.clone());
+        let release = Ending { unit, owner, token: claimed.token, act: Act::Release };
+        match insist(|| self.tenure.finish_sync(release.clone())).await {
+            Ok(_) | Err(Error::LeaseLost(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn tell(&self, info: &SyncInfo) {
         if let Some(tell) = &self.tell {
             tell(info);
         }
-        if self.bar {
-            // Back to the beginning of the line, and what is left of the last one wiped.
-            eprint!("\r{}\u{1b}[K", info.progress);
-        }
     }
 
-    async fn tell_on_and_on(self) {
+    async fn keep_telling(self) {
         loop {
             tokio::time::sleep(TELL_EVERY).await;
             if let Ok(Some(info)) = self.tenure.sync(self.sync).await {
@@ -449,7 +440,7 @@ async fn insist<T, A: Future<Output = Result<T>>>(ask: impl Fn() -> A) -> Result
     let mut tries = 0;
     loop {
         match ask().await {
-            Err(Error::Store(error)) if tries < TRIES && matches!(error.code(), "unavailable" | "unknown_outcome") => {
+            Err(Error::Store(StoreError::Unavailable { .. })) if tries < TRIES => {
                 tries += 1;
                 tokio::time::sleep(ASK_AGAIN).await;
             }

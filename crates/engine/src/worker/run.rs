@@ -11,7 +11,8 @@ use crate::heart::{self, Cancelled};
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::queue::{Act, Ending, Retry};
+use tenure_core::queue::{Act, Ending};
+use tenure_core::retry::Retry;
 use tokio::sync::watch;
 use tokio::task::JoinError;
 

@@ -5,12 +5,12 @@ use super::support::Wrongly;
 use async_trait::async_trait;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use tenure_core::Page;
 use tenure_core::domain::rules::Asker;
 use tenure_core::domain::{
     Acquire, Acquired, Advance, Advanced, Answer, Beaten, Book, Books, Change, Domain, DomainInfo, Event, Failed, Held,
     Ranges, Recovered, Refused, Skip, Skipped, State, Succeeded, Told, What,
 };
-use tenure_core::queue::Page;
 use tenure_core::{Actor, Epoch, Time, Token, Tokens};
 use tenure_memory::MemoryStore;
 use tenure_store::{Clock, Result};

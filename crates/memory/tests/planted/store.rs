@@ -4,10 +4,11 @@ use super::Bug;
 use super::support::Wrongly;
 use super::wrong::Wrong;
 use async_trait::async_trait;
+use tenure_core::Page;
 use tenure_core::changes::{Changed, Difference, Face, Subject};
 use tenure_core::queue::{
     Action, Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Grants, Idle, Job,
-    JobId, NewJob, Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status, What, Worker,
+    JobId, NewJob, Operation, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status, What, Worker,
 };
 use tenure_core::{Actor, Epoch, Token};
 use tenure_memory::MemoryStore;

@@ -3,7 +3,8 @@
 use super::Bug;
 use super::disguise::Disguise;
 use std::sync::Mutex;
-use tenure_core::queue::{Act, Beat, Beaten, Claim, Claims, Ended, Ending, Filter, Idle, JobId, Retry, Status};
+use tenure_core::queue::{Act, Beat, Beaten, Claim, Claims, Ended, Ending, Filter, Idle, JobId, Status};
+use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Time};
 use tenure_memory::MemoryStore;
 use tenure_store::{Clock, Fenced, QueueStore, Result};

@@ -5,12 +5,14 @@ use super::disguise::{Disguise, MORE, key_of, key_of_claim};
 use super::support::Wrongly;
 use async_trait::async_trait;
 use std::sync::{Mutex, MutexGuard};
+use tenure_core::Page;
+use tenure_core::lease::Lease;
 use tenure_core::pipeline::{
     Act, Advanced, Applied, Beat, Beaten, Claim, ClaimedUnit, Claims, Definition, Ended, Ending, Event, Filter,
     History, NewRun, Outcome, PipelineInfo, Recovered, Refusal, Run, RunAction, RunId, RunRefusal, RunStatus,
     StageInfo, StartRefusal, Status, Taken, Unit, UnitKey, What,
 };
-use tenure_core::queue::{Lease, Page, Retry};
+use tenure_core::retry::Retry;
 use tenure_core::{Epoch, LostReason, Time, Token};
 use tenure_memory::MemoryStore;
 use tenure_store::{Clock, Fenced, PipelineStore, Result, Upkeep};

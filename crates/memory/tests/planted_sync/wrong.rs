@@ -5,7 +5,7 @@ use super::support::Wrongly;
 use async_trait::async_trait;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use tenure_core::queue::Page;
+use tenure_core::Page;
 use tenure_core::sync::{
     Act, Beat, Chunk, ChunkClaim, ChunkFilter, ClaimedChunk, ClaimedSync, Denied, Ended, Ending, Idle, Plan, Planned,
     Refused, Standing, State, SyncClaim, SyncEvent, SyncFilter, SyncId, SyncInfo, Unit, What,

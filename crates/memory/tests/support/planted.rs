@@ -12,14 +12,14 @@ use tenure_core::pipeline::{
 };
 use tenure_core::queue::{
     Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
-    Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status, Worker,
+    Operation, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status, Worker,
 };
 use tenure_core::schedule::{self, Due, Fire, Fired, Firing, Put, Schedule};
 use tenure_core::sync::{
     self, Chunk, ChunkClaim, ChunkFilter, ClaimedChunk, ClaimedSync, Denied, NewChunk, Plan, Planned, Sync, SyncClaim,
     SyncEvent, SyncFilter, SyncId, SyncInfo, SyncsPruned, SyncsRecovered,
 };
-use tenure_core::{Actor, Epoch, Time};
+use tenure_core::{Actor, Epoch, Page, Time};
 use tenure_memory::MemoryStore;
 use tenure_store::conformance::{Harness, Walk, walk, walks};
 use tenure_store::{

@@ -8,9 +8,9 @@ use crate::support::{Postgres, connect};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::queue::{
-    Act, Action, Beat, Change, Claim, ClaimedJob, Ending, Idle, JobId, LaneOnFailure, NewJob, Operation, Rate, Retry,
-    Status,
+    Act, Action, Beat, Change, Claim, ClaimedJob, Ending, Idle, JobId, LaneOnFailure, NewJob, Operation, Rate, Status,
 };
+use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Time};
 use tenure_store::Store;
 use tenure_store::conformance::Harness;

@@ -8,7 +8,7 @@ use tenure_core::pipeline::{
     Act, Advanced, Applied, Claim, Definition, Filter, NewRun, RETENTION_MS, Reason, RunId, RunStatus, Stage,
     StartRefusal, Status, Taken,
 };
-use tenure_core::queue::Retry;
+use tenure_core::retry::Retry;
 
 scenarios! {
     __pipeline_graph = pipeline::graph;
@@ -314,9 +314,8 @@ pub async fn x_runs_are_listed_newest_first_in_pages<H: Harness>() {
     world.cancel_run(runs[0]).await.unwrap();
     let of_p = Filter { pipeline: Some("p".to_owned()), ..Filter::default() };
     let page = world.store.runs(of_p.clone(), None, 2).await.unwrap();
-    let ids = |page: &tenure_core::queue::Page<tenure_core::pipeline::Run>| {
-        page.items.iter().map(|run| run.id).collect::<Vec<_>>()
-    };
+    let ids =
+        |page: &tenure_core::Page<tenure_core::pipeline::Run>| page.items.iter().map(|run| run.id).collect::<Vec<_>>();
     assert_eq!((ids(&page), page.more), (vec![runs[2], runs[1]], true));
     let page = world.store.runs(of_p.clone(), Some(runs[1]), 2).await.unwrap();
     assert_eq!((ids(&page), page.more), (vec![runs[0]], false));

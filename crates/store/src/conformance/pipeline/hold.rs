@@ -8,7 +8,7 @@ use tenure_core::pipeline::{
     Act, Artifact, Beat, Beaten, Claim, Outcome, Reason, Record, Recovered, Refusal, RunStatus, Sealed, Stage, Status,
     Verb, What,
 };
-use tenure_core::queue::Retry;
+use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Token};
 
 scenarios! {

@@ -7,7 +7,7 @@ use tenure_core::LostReason;
 use tenure_core::pipeline::{
     Act, Artifact, Beat, Claim, Reason, Record, Refusal, RunAction, RunId, RunRefusal, RunStatus, Status, What,
 };
-use tenure_core::queue::Retry;
+use tenure_core::retry::Retry;
 
 scenarios! {
     __pipeline_operator = pipeline::operator;

@@ -4,7 +4,7 @@ use super::tools::{Grip, at_once, cut, done, fail, now, split};
 use crate::conformance::Harness;
 use crate::conformance::queue::tools::World;
 use tenure_core::pipeline::{Act, Claim, NewSegment, Reason, Refusal, RunStatus, SegmentCounts, Status, What};
-use tenure_core::queue::Retry;
+use tenure_core::retry::Retry;
 
 scenarios! {
     __pipeline_segments = pipeline::segments;
@@ -177,7 +177,7 @@ pub async fn x_segments_are_listed_in_the_order_of_the_split<H: Harness>() {
     let world = World::<H>::open().await;
     let run = world.split_into(&["z", "a", "m"]).await;
     let page = world.store.segments(run, "encode", None, 2).await.unwrap();
-    let names = |page: &tenure_core::queue::Page<tenure_core::pipeline::Unit>| {
+    let names = |page: &tenure_core::Page<tenure_core::pipeline::Unit>| {
         page.items.iter().map(|unit| unit.segment.clone().unwrap()).collect::<Vec<_>>()
     };
     assert_eq!((names(&page), page.more), (vec!["z".to_owned(), "a".to_owned()], true));

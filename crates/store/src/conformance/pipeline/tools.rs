@@ -8,8 +8,8 @@ use tenure_core::pipeline::{
     Act, Advanced, Beat, Beaten, Claim, ClaimedUnit, Definition, Ended, Ending, Event, NewRun, NewSegment, Recovered,
     Refusal, Run, RunAction, RunId, RunRefusal, RunStatus, Stage, StageInfo, Status, Unit, UnitKey, What,
 };
-use tenure_core::queue::Retry;
 use tenure_core::retry::Backoff;
+use tenure_core::retry::Retry;
 
 /// What a claimer needs to remember to write.
 #[derive(Clone, Debug)]

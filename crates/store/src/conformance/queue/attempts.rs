@@ -3,8 +3,9 @@
 use super::Harness;
 use super::tools::{Grip, LEASE_MS, World, complete, fail, now, plain, snooze};
 use tenure_core::bounds::ATTEMPTS_KEPT;
-use tenure_core::queue::{Act, Claim, Outcome, Reason, Retry, Start, Status, What};
+use tenure_core::queue::{Act, Claim, Outcome, Reason, Start, Status, What};
 use tenure_core::retry::Backoff;
+use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Time, Token};
 
 scenarios! {

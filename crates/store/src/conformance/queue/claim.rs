@@ -3,7 +3,8 @@
 use super::Harness;
 use super::tools::{Grip, LEASE_MS, START, World, complete, fail, now, plain, snooze};
 use std::collections::{BTreeMap, BTreeSet};
-use tenure_core::queue::{Act, Claim, Idle, JobId, NewJob, Retry, Status};
+use tenure_core::queue::{Act, Claim, Idle, JobId, NewJob, Status};
+use tenure_core::retry::Retry;
 use tenure_core::{Time, Token};
 
 scenarios! {

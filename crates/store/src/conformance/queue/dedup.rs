@@ -4,7 +4,8 @@ use super::Harness;
 use super::tools::{Grip, START, World, complete, fail, kept_for, plain};
 use tenure_core::Time;
 use tenure_core::bounds::KEY_WINDOW_MS_DEFAULT;
-use tenure_core::queue::{Claim, Conflict, Enqueued, Filter, JobId, NewJob, Retry, Status};
+use tenure_core::queue::{Claim, Conflict, Enqueued, Filter, JobId, NewJob, Status};
+use tenure_core::retry::Retry;
 
 scenarios! {
     __queue_dedup = queue::dedup;

@@ -4,7 +4,8 @@ use super::Harness;
 use super::tools::{LEASE_MS, World, at_most, at_most_each, complete, fail, in_lane, of_tenant, plain};
 use tenure_core::Time;
 use tenure_core::queue::worker::LATELY_MS;
-use tenure_core::queue::{Act, Change, Claim, JobId, LaneOnFailure, NewJob, Rate, Retry, Situation, explain};
+use tenure_core::queue::{Act, Change, Claim, JobId, LaneOnFailure, NewJob, Rate, Situation, explain};
+use tenure_core::retry::Retry;
 
 scenarios! {
     __queue_explain = queue::explain;

@@ -2,7 +2,8 @@
 
 use super::Harness;
 use super::tools::{Grip, LEASE_MS, START, World, already, complete, every_act, fail, now, plain, snooze};
-use tenure_core::queue::{Act, Beat, Claim, Ending, JobId, NewJob, Retry, Status, Verb, What};
+use tenure_core::queue::{Act, Beat, Claim, Ending, JobId, NewJob, Status, Verb, What};
+use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Time, Token};
 
 scenarios! {

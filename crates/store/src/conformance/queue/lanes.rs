@@ -4,7 +4,8 @@ use super::Harness;
 use super::tools::{Grip, LEASE_MS, World, at_most_each, complete, fail, in_lane, now, of_tenant, plain, snooze};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tenure_core::queue::{Act, Change, Claim, Idle, JobId, LaneOnFailure, NewJob, Reason, Retry, Status};
+use tenure_core::queue::{Act, Change, Claim, Idle, JobId, LaneOnFailure, NewJob, Reason, Status};
+use tenure_core::retry::Retry;
 
 scenarios! {
     __queue_lanes = queue::lanes;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tenure_core::LostReason;
-use tenure_core::queue::{Act, Change, Claim, Idle, NewJob, Retry, Settings, Status, What};
+use tenure_core::queue::{Act, Change, Claim, Idle, NewJob, Settings, Status, What};
+use tenure_core::retry::Retry;
 
 scenarios! {
     __queue_limits = queue::limits;

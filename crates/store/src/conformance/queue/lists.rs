@@ -3,7 +3,8 @@
 use super::Harness;
 use super::tools::{Grip, LEASE_MS, START, World, complete, fail, plain};
 use tenure_core::Time;
-use tenure_core::queue::{Claim, Counts, Filter, JobId, NewJob, Retry, Status};
+use tenure_core::queue::{Claim, Counts, Filter, JobId, NewJob, Status};
+use tenure_core::retry::Retry;
 
 scenarios! {
     __queue_lists = queue::lists;

@@ -5,8 +5,9 @@ use super::tools::{Grip, LEASE_MS, World, already, cancel, complete, every_act, 
 use std::time::Duration;
 use tenure_core::LostReason;
 use tenure_core::queue::{
-    Act, Action, Beat, Claim, Idle, JobId, Operation, Outcome, Reason, Refusal, Retry, Status, Verb, What,
+    Act, Action, Beat, Claim, Idle, JobId, Operation, Outcome, Reason, Refusal, Status, Verb, What,
 };
+use tenure_core::retry::Retry;
 
 scenarios! {
     __queue_operator = queue::operator;

@@ -2,7 +2,8 @@
 
 use super::Harness;
 use super::tools::{Grip, LEASE_MS, START, World, complete, fail, now, plain, snooze};
-use tenure_core::queue::{Act, Claim, Idle, JobId, NewJob, Outcome, Reason, Recovered, Retry, Status, What, timeline};
+use tenure_core::queue::{Act, Claim, Idle, JobId, NewJob, Outcome, Reason, Recovered, Status, What, timeline};
+use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Time};
 
 scenarios! {

@@ -4,8 +4,9 @@ use super::Harness;
 use super::tools::{Grip, START, World, already, complete, fail, in_lane, kept_for, now, plain, snooze};
 use tenure_core::bounds::{ATTEMPTS_KEPT, RECEIPT_MS};
 use tenure_core::queue::{
-    Act, Beat, Change, Claim, Filter, Idle, JobId, LaneOnFailure, NewJob, RETENTION_MS_DEFAULT, Refusal, Retry, Status,
+    Act, Beat, Change, Claim, Filter, Idle, JobId, LaneOnFailure, NewJob, RETENTION_MS_DEFAULT, Refusal, Status,
 };
+use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Time};
 
 scenarios! {

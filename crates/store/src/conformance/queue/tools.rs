@@ -6,8 +6,9 @@ use crate::{Fenced, Store};
 use std::sync::Arc;
 use tenure_core::queue::{
     Act, Action, Beat, Beaten, Change, Claim, ClaimedJob, Conflict, Ended, Ending, Enqueued, Event, Idle, Job, JobId,
-    NewJob, Operation, Pruned, QueueInfo, Recovered, Refusal, Retry, Status, What, explain,
+    NewJob, Operation, Pruned, QueueInfo, Recovered, Refusal, Status, What, explain,
 };
+use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Time, Token};
 
 /// The lease of a claim that names none.

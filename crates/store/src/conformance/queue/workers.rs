@@ -2,9 +2,10 @@
 
 use super::Harness;
 use super::tools::{START, World, complete, plain};
+use tenure_core::Page;
 use tenure_core::Time;
 use tenure_core::queue::worker::{KINDS_KEPT, KINDS_SHOWN, SEEN_EVERY_MS, SIGHTING_MS, SIGHTINGS_MAX};
-use tenure_core::queue::{Change, Claim, NewJob, Page, Pruned, Worker};
+use tenure_core::queue::{Change, Claim, NewJob, Pruned, Worker};
 
 scenarios! {
     __queue_workers = queue::workers;

@@ -2,8 +2,8 @@
 
 use crate::conformance::walk::Chance;
 use tenure_core::pipeline::{Definition, Stage};
-use tenure_core::queue::Retry;
 use tenure_core::retry::Backoff;
+use tenure_core::retry::Retry;
 
 /// Four workers, two of which carry the same name (A2).
 pub(super) const OWNERS: [&str; 4] = ["ann", "bob", "ann", "cleo"];

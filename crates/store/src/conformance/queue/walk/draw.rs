@@ -2,8 +2,9 @@
 
 use super::op::{Beating, From, KEYS, LANES, Move, Op, PAYLOADS, Pick, Sketch, TENANTS, Target, Twist};
 use crate::conformance::walk::Chance;
-use tenure_core::queue::{Act, Action, Change, LaneOnFailure, Rate, Retry, Status};
+use tenure_core::queue::{Act, Action, Change, LaneOnFailure, Rate, Status};
 use tenure_core::retry::Backoff;
+use tenure_core::retry::Retry;
 
 pub(super) fn op(c: &mut Chance) -> Op {
     match c.below(243) {

@@ -3,7 +3,8 @@
 use super::{Due, Grant, Ledger, Met, Receipt, State, Wrong};
 use crate::Fenced;
 use tenure_core::bounds::RECEIPT_MS;
-use tenure_core::queue::{Act, Ended, Retry, Status};
+use tenure_core::queue::{Act, Ended, Status};
+use tenure_core::retry::Retry;
 use tenure_core::{Time, Token};
 
 /// The claim a write presents.
