@@ -9,6 +9,7 @@
 
 mod chance;
 mod compare;
+mod ledger;
 mod shrink;
 mod tables;
 
@@ -24,6 +25,7 @@ use tenure_core::{Time, Token};
 
 pub use chance::Chance;
 pub(super) use compare::{nth_back, nth_of, nth_recent, same, unwell, whole};
+pub(super) use ledger::{From, Grant, Judged, Ledger, OWNERS, Presented};
 pub(super) use tables::Tables;
 
 /// A token that no store ever granted.

@@ -1,12 +1,9 @@
 //! The operations of a walk, and how they are drawn.
 
-use crate::conformance::walk::Chance;
+use crate::conformance::walk::{Chance, From};
 use tenure_core::pipeline::{Definition, Stage};
 use tenure_core::retry::Backoff;
 use tenure_core::retry::Retry;
-
-/// Four workers, two of which carry the same name (A2).
-pub(super) const OWNERS: [&str; 4] = ["ann", "bob", "ann", "cleo"];
 
 #[derive(Clone, Debug)]
 pub enum Op {
@@ -60,24 +57,6 @@ pub struct Renewal {
     pub record: Option<u8>,
 }
 
-/// Whose claim a write presents, and what is wrong with it.
-#[derive(Clone, Copy, Debug)]
-pub struct From {
-    /// Among those that are held, by the walk's own account, or among all.
-    pub held: bool,
-    pub nth: usize,
-    pub twist: Twist,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub enum Twist {
-    None,
-    Owner(usize),
-    MadeUpToken,
-    TokenOf(usize),
-    NoSuchRun,
-}
-
 #[derive(Clone, Copy, Debug)]
 pub enum Drawn {
     Complete { output: u8, record: Option<u8> },
@@ -100,7 +79,7 @@ pub enum Doing {
 #[derive(Clone, Copy, Debug)]
 pub enum Move {
     Micros(i64),
-    /// To the deadline of the nth most recent claim, or a microsecond off.
+    /// To the deadline of the nth most recent held claim, or a microsecond off.
     ToDeadline(usize, i64),
     /// The time that a settled run is kept, or an hour less.
     Retention {
@@ -156,10 +135,10 @@ pub(super) fn op(c: &mut Chance) -> Op {
         }
         65..=79 => {
             let count = if c.one_in(2) { 1 } else { 2 + c.below(4) };
-            let one = |_| Renewal { from: from(c), progress: c.one_in(2), record: c.maybe(2, small) };
+            let one = |_| Renewal { from: From::draw(c), progress: c.one_in(2), record: c.maybe(2, small) };
             Op::Beat((0..count).map(one).collect())
         }
-        80..=134 => Op::Finish { from: from(c), act: act(c) },
+        80..=134 => Op::Finish { from: From::draw(c), act: act(c) },
         135..=139 => Op::Again(c.recent()),
         140..=165 => Op::Advance { max: if c.one_in(4) { 1 } else { 50 } },
         166..=170 => Op::Recover { max: 1 + c.below(4) as u32 },
@@ -179,17 +158,6 @@ pub(super) fn op(c: &mut Chance) -> Op {
             limit: 1 + c.below(5) as u32,
         },
     }
-}
-
-fn from(c: &mut Chance) -> From {
-    let twist = match c.below(24) {
-        0 => Twist::Owner(c.below(4)),
-        1 => Twist::MadeUpToken,
-        2 => Twist::TokenOf(c.recent()),
-        3 => Twist::NoSuchRun,
-        _ => Twist::None,
-    };
-    From { held: c.below(6) > 0, nth: c.recent(), twist }
 }
 
 fn act(c: &mut Chance) -> Drawn {

@@ -6,14 +6,17 @@
 //! join before its segments, nothing of a paused run.
 
 use super::Met;
-use super::draw::{Doing, Drawn, From, KEYED_INPUTS, Move, OWNERS, Op, Renewal, STAGES, Twist, definitions, op};
+use super::draw::{Doing, Drawn, KEYED_INPUTS, Move, Op, Renewal, STAGES, definitions, op};
 use crate::Store;
-use crate::conformance::walk::{Bench, Chance, NO_TOKEN, Report, Tables, Walk, Wrong, nth_recent, same, unwell, whole};
+use crate::conformance::walk::{
+    Bench, Chance, Grant, Ledger, OWNERS, Presented, Report, Tables, Walk, Wrong, nth_recent, same, unwell, whole,
+};
 use async_trait::async_trait;
 use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::pipeline::{
     Act, Advanced, Artifact, Beat, Claim, ClaimedUnit, Ending, Filter, History, NewRun, NewSegment, Outcome, Pipelines,
     Reason, Record, Refusal, Run, RunAction, RunId, RunStatus, Sealed, StageInfo, StartRefusal, Status, Unit, UnitKey,
+    Verb,
 };
 use tenure_core::{Actor, Epoch, LostReason, Time, Token, Tokens};
 
@@ -21,17 +24,6 @@ use tenure_core::{Actor, Epoch, LostReason, Time, Token, Tokens};
 const NO_RUN: RunId = RunId(1 << 50);
 /// More than a walk ever writes about one run.
 const ALL: u32 = 100_000;
-
-/// A claim that the store granted.
-#[derive(Clone, Debug)]
-struct Granted {
-    key: UnitKey,
-    owner: String,
-    token: Token,
-    expires_at: Time,
-    lease_ms: u64,
-    ended: bool,
-}
 
 /// A store and core, run by run.
 pub struct PipelineWalk {
@@ -42,8 +34,8 @@ pub struct PipelineWalk {
     /// Those that core draws.
     core_tokens: Tokens,
     tables: Tables<RunId>,
-    granted: Vec<Granted>,
-    endings: Vec<Ending>,
+    ledger: Ledger<UnitKey, Verb, Status>,
+    endings: Vec<(Presented<UnitKey>, Act)>,
     /// Units accepted as complete since an operator last moved their run.
     completed: BTreeSet<UnitKey>,
     /// The segments of each stage that is split.
@@ -72,12 +64,12 @@ impl Walk for PipelineWalk {
 
     async fn open(bench: Bench) -> PipelineWalk {
         PipelineWalk {
+            ledger: Ledger::new(bench.now),
             bench,
             core: Pipelines::new(),
             epoch: None,
             core_tokens: Tokens::default(),
             tables: Tables::new(),
-            granted: Vec::new(),
             endings: Vec::new(),
             completed: BTreeSet::new(),
             splits: BTreeMap::new(),
@@ -158,21 +150,21 @@ impl Walk for PipelineWalk {
             }
             Op::Beat(renewals) => self.beat(store, renewals).await,
             Op::Finish { from, act } => {
-                let Some(grip) = self.presented(*from) else { return self.skip() };
-                let act = self.act(*act, grip.token);
-                let ending = Ending { unit: grip.key, owner: grip.owner, token: grip.token, act };
-                self.endings.push(ending.clone());
-                self.finish(store, ending).await
+                let Some(of) = self.ledger.present(*from) else { return self.skip() };
+                let act = self.act(*act, of.token);
+                self.endings.push((of.clone(), act.clone()));
+                self.finish(store, of, act).await
             }
             Op::Again(nth) => match nth_recent(&self.endings, *nth).cloned() {
-                Some(ending) => self.finish(store, ending).await,
+                Some((of, act)) => self.finish(store, of, act).await,
                 None => self.skip(),
             },
             Op::Advance { max } => self.advance(store, *max).await,
             Op::Recover { max } => self.recover(store, *max).await,
             Op::Operate { run, action } => self.operate(store, *run, *action).await,
             Op::Clock(by) => {
-                self.bench.set_clock(self.moved(*by)).await;
+                self.ledger.now = self.moved(*by);
+                self.bench.set_clock(self.ledger.now).await;
                 Ok(())
             }
             Op::NewEpoch => {
@@ -260,13 +252,6 @@ impl PipelineWalk {
             self.report.meet(Met::RecoveredByClaim);
         }
         for theirs in &theirs.units {
-            let last = self.granted.last().map(|last| last.token);
-            if last.is_some_and(|last| last >= theirs.token) {
-                return Err(format!("L2: token {} after {last:?}", theirs.token));
-            }
-            if let Some(epoch) = self.epoch.filter(|epoch| theirs.token <= epoch.base) {
-                return Err(format!("L2: token {} was drawn before {epoch:?}", theirs.token));
-            }
             self.account_for(theirs, &claim)?;
         }
         same("units claimed", &theirs.units.len(), &ours.units.len())?;
@@ -286,10 +271,8 @@ impl PipelineWalk {
     /// Judges a claim apart from core.
     fn account_for(&mut self, unit: &ClaimedUnit, claim: &Claim) -> Result<(), Wrong> {
         let key = UnitKey { run: unit.run, stage: unit.stage.clone(), segment: unit.segment.clone() };
-        let live = |held: &&Granted| held.key == key && !held.ended && held.expires_at > self.bench.now;
-        if let Some(holder) = self.granted.iter().find(live) {
-            return Err(format!("I1: {key} was handed out while {holder:?} holds it"));
-        }
+        let grant = Grant::new(&claim.owner, unit.token, unit.lease_expires_at, unit.lease_ms);
+        self.ledger.grant(key.clone(), grant, false)?;
         let version = definitions().into_iter().find(|of| of.name == unit.pipeline && of.version == unit.version);
         let needs = version.as_ref().and_then(|of| of.find(&unit.stage)).map(|of| of.needs.clone()).unwrap_or_default();
         for need in needs {
@@ -313,29 +296,29 @@ impl PipelineWalk {
         if unit.record.is_some() {
             self.report.meet(Met::RecordHandedOn);
         }
-        let owner = claim.owner.clone();
-        let (token, expires_at, lease_ms) = (unit.token, unit.lease_expires_at, unit.lease_ms);
-        self.granted.push(Granted { key, owner, token, expires_at, lease_ms, ended: false });
         Ok(())
     }
 
     async fn beat(&mut self, store: &dyn Store, renewals: &[Renewal]) -> Result<(), Wrong> {
         let beat = |renewal: &Renewal| {
-            let grip = self.presented(renewal.from)?;
-            Some(Beat {
-                unit: grip.key,
-                owner: grip.owner,
-                token: grip.token,
+            let of = self.ledger.present(renewal.from)?;
+            let beat = Beat {
+                unit: key_of(&of),
+                owner: of.owner.clone(),
+                token: of.token,
                 progress: renewal.progress.then(|| "7".to_owned()),
-                record: renewal.record.map(|n| drawn_record(n, grip.token)),
-            })
+                record: renewal.record.map(|n| drawn_record(n, of.token)),
+            };
+            Some((of, beat))
         };
-        let beats: Vec<Beat> = renewals.iter().filter_map(beat).collect();
-        let answers = whole("heartbeat", store.beat_units(beats.clone()).await, beats.len())?;
-        for (beat, theirs) in beats.into_iter().zip(answers) {
-            if theirs.is_ok() && self.held(&beat.unit, &beat.owner, beat.token).is_none() {
-                return Err(format!("I4: {beat:?} was accepted without a lease"));
-            }
+        let sent: Vec<(Presented<UnitKey>, Beat)> = renewals.iter().filter_map(beat).collect();
+        if sent.is_empty() {
+            return self.skip();
+        }
+        let beats = sent.iter().map(|(_, beat)| beat.clone()).collect();
+        let answers = whole("heartbeat", store.beat_units(beats).await, sent.len())?;
+        for ((of, beat), theirs) in sent.into_iter().zip(answers) {
+            self.ledger.beaten(&of, theirs.ok().map(|beaten| beaten.lease_expires_at))?;
             let mut mine = beat.clone();
             self.key_to_core(&mut mine.unit);
             mine.token = self.tables.token_to_core(beat.token);
@@ -343,11 +326,7 @@ impl PipelineWalk {
             match ours {
                 Err(LostReason::Cancelled) => self.report.meet(Met::CancelledTold),
                 Err(_) => self.report.meet(Met::BeatRefused),
-                Ok(_) => {
-                    let until = self.bench.now;
-                    let held = self.granted.iter_mut().filter(|held| held.token == beat.token);
-                    held.for_each(|held| held.expires_at = held.expires_at.max(until.plus_ms(held.lease_ms)));
-                }
+                Ok(_) => {}
             }
             self.touch(beat.unit.run);
             same("heartbeat", &theirs, &ours)?;
@@ -358,17 +337,23 @@ impl PipelineWalk {
         Ok(())
     }
 
-    async fn finish(&mut self, store: &dyn Store, ending: Ending) -> Result<(), Wrong> {
+    async fn finish(&mut self, store: &dyn Store, of: Presented<UnitKey>, act: Act) -> Result<(), Wrong> {
+        let ending = Ending { unit: key_of(&of), owner: of.owner.clone(), token: of.token, act };
         let theirs = store.finish_unit(ending.clone()).await.map_err(unwell)?;
         let mut mine = ending.clone();
         self.key_to_core(&mut mine.unit);
         mine.token = self.tables.token_to_core(ending.token);
         let ours = self.core.finish(&mine, self.bench.now);
         self.touch(ending.unit.run);
-        if matches!(theirs, Ok(ended) if !ended.already)
-            && self.held(&ending.unit, &ending.owner, ending.token).is_none()
-        {
-            return Err(format!("I3: {ending:?} was accepted without a lease"));
+        match theirs {
+            Err(Refusal::NotSegmented | Refusal::AlreadySplit) if !self.ledger.holds(&of) => {
+                return Err(format!("I3: {ending:?} was looked at without a lease"));
+            }
+            Err(Refusal::NotSegmented | Refusal::AlreadySplit) => {}
+            theirs => {
+                let ended = theirs.ok().map(|ended| (ended.status, ended.already));
+                self.ledger.ended(&of, ending.act.verb(), ended)?;
+            }
         }
         same(&format!("{} of {}", ending.act.verb(), ending.unit), &theirs, &ours)?;
         match theirs {
@@ -381,8 +366,6 @@ impl PipelineWalk {
             Err(Refusal::NotSegmented | Refusal::AlreadySplit) => self.report.meet(Met::SplitRefused),
             Ok(ended) if ended.already => self.report.meet(Met::Already),
             Ok(ended) => {
-                let held = self.granted.iter_mut().filter(|held| held.token == ending.token);
-                held.for_each(|held| held.ended = true);
                 if ended.status == Status::Done && !self.completed.insert(ending.unit.clone()) {
                     return Err(format!("I5: {} was completed twice", ending.unit));
                 }
@@ -447,17 +430,11 @@ impl PipelineWalk {
         self.report.meet(if ours.is_ok() { met } else { Met::ActionRefused });
         if ours.is_ok() {
             let stages = self.core.stages(ours_id);
-            self.completed.retain(|key| {
-                let stage = stages.iter().find(|of| of.unit.stage == key.stage);
-                key.run != theirs_id
-                    || match &key.segment {
-                        None => stage.is_some_and(|of| of.unit.status == Status::Done),
-                        Some(segment) => {
-                            let segments = self.core.segments(ours_id, &key.stage, None, 1_000).items;
-                            let of = segments.iter().find(|of| of.segment.as_ref() == Some(segment));
-                            of.is_some_and(|of| of.status == Status::Done)
-                        }
-                    }
+            let done = |key: &UnitKey| self.unit(ours_id, key).is_some_and(|unit| unit.status == Status::Done);
+            let undone = self.completed.iter().filter(|key| key.run == theirs_id && !done(key));
+            let undone: Vec<UnitKey> = undone.cloned().collect();
+            undone.iter().for_each(|key| {
+                self.completed.remove(key);
             });
             let split = |key: &UnitKey| stages.iter().any(|of| of.unit.stage == key.stage && of.unit.split);
             self.splits.retain(|key, _| key.run != theirs_id || split(key));
@@ -466,18 +443,28 @@ impl PipelineWalk {
                 RunAction::Resume => drop(self.paused.remove(&theirs_id)),
                 _ => {}
             }
-            if let RunAction::Cancel { .. } = action {
-                self.granted.iter_mut().filter(|held| held.key.run == theirs_id).for_each(|held| held.ended = true);
-            }
+            // What was cancelled or begun anew is nobody's.
+            let under = self.ledger.claimed().map(|(key, _)| key.clone());
+            let lost = under.filter(|key| key.run == theirs_id && !self.leased(ours_id, key)).collect::<Vec<_>>();
+            lost.iter().for_each(|key| self.ledger.free(key));
         }
         self.touch(theirs_id);
         same(&format!("{action:?}"), &theirs, &ours)
     }
 
-    /// A lease that is held, by the walk's own account.
-    fn held(&self, key: &UnitKey, owner: &str, token: Token) -> Option<&Granted> {
-        let mut held = self.granted.iter().filter(|held| held.token == token && held.owner == owner);
-        held.find(|held| held.key == *key && !held.ended && held.expires_at > self.bench.now)
+    /// Whether a unit is under a lease, in core.
+    fn leased(&self, run: RunId, key: &UnitKey) -> bool {
+        self.unit(run, key).is_some_and(|unit| unit.lease.is_some())
+    }
+
+    fn unit(&self, run: RunId, key: &UnitKey) -> Option<Unit> {
+        match &key.segment {
+            None => self.core.stages(run).into_iter().map(|of| of.unit).find(|unit| unit.stage == key.stage),
+            Some(_) => {
+                let segments = self.core.segments(run, &key.stage, None, 1_000).items;
+                segments.into_iter().find(|unit| unit.segment == key.segment)
+            }
+        }
     }
 
     fn moved(&self, by: Move) -> Time {
@@ -487,24 +474,10 @@ impl PipelineWalk {
                 self.bench.now.plus_ms(tenure_core::pipeline::RETENTION_MS - if short { 3_600_000 } else { 0 })
             }
             Move::ToDeadline(nth, off) => {
-                let at = nth_recent(&self.granted, nth).map_or(self.bench.now, |held| held.expires_at);
+                let at = self.ledger.deadline(nth).unwrap_or(self.bench.now);
                 Time((at.0 + off).max(self.bench.now.0))
             }
         }
-    }
-
-    /// The claim a write presents, twisted.
-    fn presented(&self, from: From) -> Option<Granted> {
-        let held: Vec<&Granted> = self.granted.iter().filter(|held| !from.held || !held.ended).collect();
-        let mut grip = (*nth_recent(&held, from.nth)?).clone();
-        match from.twist {
-            Twist::None => {}
-            Twist::Owner(owner) => grip.owner = OWNERS[owner].to_owned(),
-            Twist::MadeUpToken => grip.token = NO_TOKEN,
-            Twist::TokenOf(nth) => grip.token = nth_recent(&self.granted, nth)?.token,
-            Twist::NoSuchRun => grip.key.run = NO_RUN,
-        }
-        Some(grip)
     }
 
     fn act(&self, drawn: Drawn, token: Token) -> Act {
@@ -591,6 +564,11 @@ impl PipelineWalk {
         }
         history
     }
+}
+
+/// The unit that a claim presents.
+fn key_of(of: &Presented<UnitKey>) -> UnitKey {
+    of.unit.clone().unwrap_or_else(|| UnitKey::stage(NO_RUN, "a"))
 }
 
 /// Numbers of units mean nothing beyond their order, which the lists keep.

@@ -1,13 +1,11 @@
 //! The operations of a walk, and how they are drawn.
 
-use crate::conformance::walk::Chance;
+use crate::conformance::walk::{Chance, From};
 use tenure_core::sync::{Act, State};
 
 /// A small space, so that everything meets everything. The hashes are those of every matrix (I14).
 pub(super) const MATRICES: [&str; 3] = ["m1", "m2", "é/3"];
 pub(super) const HASHES: [&str; 6] = ["a", "b", "c", "d", "ü e", "f"];
-/// Four workers, two of which carry the same name.
-pub(super) const OWNERS: [&str; 4] = ["ann", "bob", "ann", "cleo"];
 pub(super) const PAYLOADS: [&str; 3] = ["null", " [1.0,\t\"ü\"] ", "{\"b\":1}"];
 
 #[derive(Clone, Debug)]
@@ -35,8 +33,8 @@ pub enum Op {
         lease_ms: u64,
         hash: Option<usize>,
     },
-    Beat(From),
-    Finish(From, Act),
+    Beat(From, Option<Elsewhere>),
+    Finish(From, Option<Elsewhere>, Act),
     /// An ending that was sent before, word for word, the nth most recent.
     Again(usize),
     /// The sync of a claim is completed as far as it goes: claim, complete, claim … then the sync itself.
@@ -60,32 +58,15 @@ pub enum Op {
     },
 }
 
-/// Whose claim a write presents, and what is wrong with it.
+/// Another unit than the one that was claimed.
 #[derive(Clone, Copy, Debug)]
-pub struct From {
-    /// The nth most recent of those held, of those that are not, or of all.
-    pub claim: Pick,
-    pub twist: Twist,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub enum Pick {
-    Held(usize),
-    Expired(usize),
-    Any(usize),
-}
-
-#[derive(Clone, Copy, Debug)]
-pub enum Twist {
-    None,
-    Owner(usize),
-    MadeUpToken,
-    TokenOf(usize),
-    NoSuchSync,
+pub enum Elsewhere {
+    /// The same hash, in a sync that is not on record.
+    NoSync,
     /// The same hash, in the nth most recent sync.
-    OtherSync(usize),
+    Sync(usize),
     /// Another hash of the same sync.
-    OtherHash(usize),
+    Hash(usize),
 }
 
 /// How far the clock moves; never back.
@@ -111,8 +92,8 @@ pub(super) fn op(c: &mut Chance) -> Op {
         34..=68 => {
             Op::ClaimChunk { owner: c.below(4), sync: c.recent(), lease_ms: lease(c), hash: c.maybe(4, |c| c.below(6)) }
         }
-        69..=88 => Op::Beat(from(c)),
-        89..=134 => Op::Finish(from(c), act(c)),
+        69..=88 => Op::Beat(From::draw(c), elsewhere(c)),
+        89..=134 => Op::Finish(From::draw(c), elsewhere(c), act(c)),
         135..=144 => Op::Again(c.recent()),
         145..=148 => Op::Drain(c.recent()),
         149..=151 => Op::Cancel(c.recent()),
@@ -145,22 +126,12 @@ fn lease(c: &mut Chance) -> u64 {
     [100, 500, 500, 3_000, 60_000][c.below(5)]
 }
 
-fn from(c: &mut Chance) -> From {
-    let claim = match c.below(10) {
-        0..=6 => Pick::Held(c.below(4)),
-        7..=8 => Pick::Expired(c.below(4)),
-        _ => Pick::Any(c.recent()),
-    };
-    let twist = match c.below(24) {
-        0 => Twist::Owner(c.below(4)),
-        1 => Twist::MadeUpToken,
-        2 => Twist::TokenOf(c.recent()),
-        3 => Twist::NoSuchSync,
-        4 => Twist::OtherSync(c.recent()),
-        5 => Twist::OtherHash(c.below(6)),
-        _ => Twist::None,
-    };
-    From { claim, twist }
+fn elsewhere(c: &mut Chance) -> Option<Elsewhere> {
+    c.maybe(10, |c| match c.below(3) {
+        0 => Elsewhere::NoSync,
+        1 => Elsewhere::Sync(c.recent()),
+        _ => Elsewhere::Hash(c.below(6)),
+    })
 }
 
 fn act(c: &mut Chance) -> Act {

@@ -1,10 +1,12 @@
 //! Applies operations to a store and to core at the same instant, and compares every answer and all that can be read.
 
 use super::Met;
-use super::draw::{From, HASHES, MATRICES, Move, OWNERS, Op, PAYLOADS, Pick, Twist, op};
-use super::ledger::Ledger;
+use super::draw::{Elsewhere, HASHES, MATRICES, Move, Op, PAYLOADS, op};
+use super::ledger::{Ledger, Name};
 use crate::Store;
-use crate::conformance::walk::{Bench, Chance, NO_TOKEN, Report, Tables, Walk, Wrong, nth_back, same, unwell};
+use crate::conformance::walk::{
+    Bench, Chance, From, OWNERS, Presented, Report, Tables, Walk, Wrong, nth_back, same, unwell,
+};
 use async_trait::async_trait;
 use tenure_core::sync::{
     Act, Beat, Chunk, ChunkClaim, ChunkFilter, Ending, IdleReason, NewChunk, Plan, Planned, Reason, Refused, State,
@@ -23,17 +25,7 @@ pub struct SyncWalk {
     core_tokens: Tokens,
     tables: Tables<SyncId>,
     ledger: Ledger,
-    claims: Vec<Claimed>,
-    endings: Vec<(Option<usize>, Ending)>,
-}
-
-/// One claim, in the store's numbers.
-#[derive(Clone, Debug)]
-struct Claimed {
-    sync: usize,
-    unit: Unit,
-    owner: String,
-    token: Token,
+    endings: Vec<(Presented<Name>, Ending)>,
 }
 
 #[async_trait]
@@ -51,12 +43,11 @@ impl Walk for SyncWalk {
 
     async fn open(bench: Bench) -> SyncWalk {
         SyncWalk {
-            bench,
             core: Syncs::new(),
             core_tokens: Tokens::default(),
             tables: Tables::new(),
-            ledger: Ledger::default(),
-            claims: Vec::new(),
+            ledger: Ledger::new(bench.now),
+            bench,
             endings: Vec::new(),
         }
     }
@@ -122,21 +113,21 @@ impl Walk for SyncWalk {
                 }
                 None => self.skip()?,
             },
-            Op::Beat(from) => match self.sent(*from) {
-                Some((index, claimed)) => self.beat(store, index, claimed).await?,
+            Op::Beat(from, elsewhere) => match self.sent(*from, *elsewhere) {
+                Some((of, unit)) => self.beat(store, of, unit).await?,
                 None => self.skip()?,
             },
-            Op::Finish(from, act) => match self.sent(*from) {
-                Some((index, Claimed { unit, owner, token, .. })) => {
+            Op::Finish(from, elsewhere, act) => match self.sent(*from, *elsewhere) {
+                Some((of, unit)) => {
                     let act = fitting(&unit, act.clone());
-                    self.finish(store, index, Ending { unit, owner, token, act }).await?;
+                    self.finish(store, of, unit, act).await?;
                 }
                 None => self.skip()?,
             },
             Op::Again(n) => match nth_back(self.endings.len(), *n) {
                 Some(at) => {
-                    let (index, ending) = self.endings[at].clone();
-                    self.finish(store, index, ending).await?;
+                    let (of, Ending { unit, act, .. }) = self.endings[at].clone();
+                    self.finish(store, of, unit, act).await?;
                 }
                 None => self.skip()?,
             },
@@ -148,7 +139,7 @@ impl Walk for SyncWalk {
                 Some(index) => {
                     let theirs =
                         store.cancel_sync(self.tables.ids[index].0, Some("why".to_owned())).await.map_err(unwell)?;
-                    self.ledger.cancelled(index, theirs, self.bench.now)?;
+                    self.ledger.cancelled(index, theirs)?;
                     let ours =
                         self.core.cancel(self.tables.ids[index].1, Some("why"), &Actor::default(), self.bench.now);
                     same("cancel", &theirs, &ours)?;
@@ -214,7 +205,7 @@ impl SyncWalk {
                 self.bench.now,
             );
             for chunk in page.items.iter().filter(|chunk| chunk.standing.reason == Some(Reason::CrashLimit)) {
-                self.ledger.crashed(&Unit::chunk(chunk.sync, &chunk.chunk_hash), *index);
+                self.ledger.crashed((*index, Some(chunk.chunk_hash.clone())));
             }
         }
     }
@@ -231,7 +222,7 @@ impl SyncWalk {
             (Err(Refused::Unfinished { id }), _) => self.index(*id)?,
             _ => self.tables.ids.len(),
         };
-        self.ledger.planned(&plan, &theirs, index, self.bench.now)?;
+        self.ledger.planned(&plan, &theirs, index)?;
         same("plan", &self.planned_to_core(theirs), &ours)?;
         if let Ok(planned) = ours {
             self.laid(index, planned.id, &plan.chunks);
@@ -256,22 +247,27 @@ impl SyncWalk {
         self.ledger.laid(index, chunks.into_iter());
     }
 
-    async fn claim_sync(&mut self, store: &dyn Store, claim: SyncClaim) -> Result<(), Wrong> {
+    async fn claim_sync(&mut self, store: &dyn Store, claim: SyncClaim) -> Result<Option<Presented<Name>>, Wrong> {
         let theirs = store.claim_sync(claim.clone()).await.map_err(unwell)?;
         let open = self.ledger.open_syncs();
         let ours = self.core.claim_sync(&claim, &mut self.core_tokens, self.bench.now);
         self.notice_crashes(&open);
-        let Some(mut claimed) = theirs else { return same("claim of a sync", &None, &ours) };
+        let Some(mut claimed) = theirs else { return same("claim of a sync", &None, &ours).map(|()| None) };
         let index = self.index(claimed.id)?;
-        self.ledger.claimed_sync(index, &claimed, &claim.owner, claim.matrix_id.as_deref(), self.bench.now)?;
-        let unit = Unit::sync(claimed.id);
-        self.claims.push(Claimed { sync: index, unit, owner: claim.owner.clone(), token: claimed.token });
+        self.ledger.claimed_sync(index, &claimed, &claim)?;
+        let of = Presented { unit: Some((index, None)), owner: claim.owner, token: claimed.token };
         self.granted(claimed.token, ours.as_ref().map(|ours| ours.token))?;
         (claimed.id, claimed.token) = (self.tables.ids[index].1, self.tables.token_to_core(claimed.token));
-        same("claim of a sync", &Some(claimed), &ours)
+        same("claim of a sync", &Some(claimed), &ours)?;
+        Ok(Some(of))
     }
 
-    async fn claim_chunk(&mut self, store: &dyn Store, index: usize, claim: ChunkClaim) -> Result<(), Wrong> {
+    async fn claim_chunk(
+        &mut self,
+        store: &dyn Store,
+        index: usize,
+        claim: ChunkClaim,
+    ) -> Result<Option<Presented<Name>>, Wrong> {
         let theirs = store.claim_chunk(claim.clone()).await.map_err(unwell)?;
         let open = self.ledger.open_syncs();
         let in_core = ChunkClaim { sync: self.tables.ids[index].1, ..claim.clone() };
@@ -283,33 +279,35 @@ impl SyncWalk {
                 if idle.reason == IdleReason::Held {
                     self.ledger.met(Met::AllHeld);
                 }
-                return same("claim of a chunk", &Err(idle), &ours);
+                return same("claim of a chunk", &Err(idle), &ours).map(|()| None);
             }
         };
-        self.ledger.claimed_chunk(index, &claimed, &claim.owner, self.bench.now)?;
+        self.ledger.claimed_chunk(index, &claimed, &claim)?;
         if claim.chunk_hash.is_some() {
             self.ledger.met(Met::NamedClaimed);
         }
-        let unit = Unit::chunk(claimed.sync, &claimed.chunk_hash);
-        self.claims.push(Claimed { sync: index, unit, owner: claim.owner.clone(), token: claimed.token });
+        let unit = Some((index, Some(claimed.chunk_hash.clone())));
+        let of = Presented { unit, owner: claim.owner, token: claimed.token };
         self.granted(claimed.token, ours.as_ref().ok().map(|ours| ours.token))?;
         (claimed.sync, claimed.token) = (self.tables.ids[index].1, self.tables.token_to_core(claimed.token));
-        same("claim of a chunk", &Ok(claimed), &ours)
+        same("claim of a chunk", &Ok(claimed), &ours)?;
+        Ok(Some(of))
     }
 
-    async fn beat(&mut self, store: &dyn Store, index: Option<usize>, claimed: Claimed) -> Result<(), Wrong> {
-        let beat = Beat::new(claimed.unit, claimed.owner, claimed.token);
+    async fn beat(&mut self, store: &dyn Store, of: Presented<Name>, unit: Unit) -> Result<(), Wrong> {
+        let beat = Beat::new(unit, &of.owner, of.token);
         let theirs = store.heartbeat_sync(beat.clone()).await.map_err(unwell)?;
-        self.ledger.beaten(index, &beat, theirs, self.bench.now)?;
+        self.ledger.beaten(&of, theirs)?;
         let in_core =
             Beat { unit: self.unit_to_core(&beat.unit), token: self.tables.token_to_core(beat.token), ..beat };
         same("heartbeat", &theirs, &self.core.heartbeat(&in_core, self.bench.now))
     }
 
-    async fn finish(&mut self, store: &dyn Store, index: Option<usize>, ending: Ending) -> Result<(), Wrong> {
+    async fn finish(&mut self, store: &dyn Store, of: Presented<Name>, unit: Unit, act: Act) -> Result<(), Wrong> {
+        let ending = Ending { unit, owner: of.owner.clone(), token: of.token, act };
         let theirs = store.finish_sync(ending.clone()).await.map_err(unwell)?;
-        self.ledger.finished(index, &ending, theirs, self.bench.now)?;
-        self.endings.push((index, ending.clone()));
+        self.ledger.finished(&of, &ending.act, theirs)?;
+        self.endings.push((of, ending.clone()));
         let in_core =
             Ending { unit: self.unit_to_core(&ending.unit), token: self.tables.token_to_core(ending.token), ..ending };
         same("ending", &theirs, &self.core.finish(&in_core, self.bench.now))
@@ -317,18 +315,17 @@ impl SyncWalk {
 
     /// Works a sync off as a worker would.
     async fn drain(&mut self, store: &dyn Store, index: usize) -> Result<(), Wrong> {
-        let Some(info) = self.core.sync(self.tables.ids[index].1, self.bench.now) else { return Ok(()) };
+        let (id, core_id) = self.tables.ids[index];
+        let Some(info) = self.core.sync(core_id, self.bench.now) else { return Ok(()) };
         for _ in 0..HASHES.len() {
-            let before = self.claims.len();
-            self.claim_chunk(store, index, ChunkClaim::new(self.tables.ids[index].0, "cleo")).await?;
-            let Some(Claimed { unit, owner, token, .. }) = self.claims.get(before).cloned() else { break };
-            let act = Act::Complete { row_count: Some(3), cursor: None };
-            self.finish(store, Some(index), Ending { unit, owner, token, act }).await?;
+            let Some(of) = self.claim_chunk(store, index, ChunkClaim::new(id, "cleo")).await? else { break };
+            let unit = self.unit(&of);
+            self.finish(store, of, unit, Act::Complete { row_count: Some(3), cursor: None }).await?;
         }
-        let before = self.claims.len();
-        self.claim_sync(store, SyncClaim::new("cleo").matrix_id(&info.sync.matrix_id)).await?;
-        let Some(Claimed { sync, unit, owner, token }) = self.claims.get(before).cloned() else { return Ok(()) };
-        self.finish(store, Some(sync), Ending { unit, owner, token, act: Act::done() }).await
+        let claim = SyncClaim::new("cleo").matrix_id(&info.sync.matrix_id);
+        let Some(of) = self.claim_sync(store, claim).await? else { return Ok(()) };
+        let unit = self.unit(&of);
+        self.finish(store, of, unit, Act::done()).await
     }
 
     /// Step by step, until nothing is left to remove; which rows a step takes first is open.
@@ -364,60 +361,38 @@ impl SyncWalk {
     }
 
     async fn clock(&mut self, by: Move) {
+        let now = self.bench.now;
         let to = match by {
-            Move::Micros(micros) => Time(self.bench.now.0 + micros),
-            Move::ToDeadline(n, off) => match self.pick(Pick::Held(n)).and_then(|claimed| self.deadline(&claimed)) {
-                Some(until) => Time(until.0 + off),
-                None => self.bench.now,
-            },
+            Move::Micros(micros) => Time(now.0 + micros),
+            Move::ToDeadline(n, off) => self.ledger.held.deadline(n).map_or(now, |until| Time(until.0 + off)),
         };
-        self.bench.set_clock(self.bench.now.max(to)).await;
+        self.ledger.held.now = now.max(to);
+        self.bench.set_clock(now.max(to)).await;
     }
 
-    /// When the lease of a claim runs out, if it is still in place.
-    fn deadline(&self, claimed: &Claimed) -> Option<Time> {
-        let id = self.tables.ids[claimed.sync].1;
-        let standing = match &claimed.unit.chunk_hash {
-            Some(hash) => self.core.chunk(id, hash, self.bench.now)?.standing,
-            None => self.core.sync(id, self.bench.now)?.sync.standing,
-        };
-        let current = standing.token == Some(self.tables.token_to_core(claimed.token));
-        standing.lock.filter(|_| current).map(|lock| lock.until)
+    /// The unit that a claim presents, in the store's numbers.
+    fn unit(&self, of: &Presented<Name>) -> Unit {
+        let (index, chunk_hash) = of.unit.clone().unzip();
+        Unit { sync: index.map_or(NO_SYNC, |index| self.tables.ids[index].0), chunk_hash: chunk_hash.flatten() }
     }
 
-    fn pick(&self, pick: Pick) -> Option<Claimed> {
-        let mut recent = self.claims.iter().rev().take(60);
-        let found = match pick {
-            Pick::Any(n) => recent.nth(n).cloned(),
-            Pick::Held(n) => {
-                recent.filter(|claimed| self.deadline(claimed).is_some_and(|at| at > self.bench.now)).nth(n).cloned()
+    /// A claim as a write presents it, and the unit that the write names.
+    fn sent(&self, from: From, elsewhere: Option<Elsewhere>) -> Option<(Presented<Name>, Unit)> {
+        let mut of = self.ledger.held.present(from)?;
+        let mut unit = self.unit(&of);
+        match (elsewhere, &mut of.unit) {
+            (Some(Elsewhere::NoSync), name) => (*name, unit.sync) = (None, NO_SYNC),
+            (Some(Elsewhere::Sync(n)), Some((index, _))) => {
+                *index = nth_back(self.tables.ids.len(), n)?;
+                unit.sync = self.tables.ids[*index].0;
             }
-            Pick::Expired(n) => {
-                recent.filter(|claimed| self.deadline(claimed).is_some_and(|at| at <= self.bench.now)).nth(n).cloned()
+            (Some(Elsewhere::Hash(n)), Some((_, Some(hash)))) => {
+                *hash = HASHES[n].to_owned();
+                unit.chunk_hash = Some(hash.clone());
             }
-        };
-        found.or_else(|| self.claims.last().cloned())
-    }
-
-    /// A claim as a write presents it, and the sync it names, if that is on record.
-    fn sent(&self, from: From) -> Option<(Option<usize>, Claimed)> {
-        let mut claimed = self.pick(from.claim)?;
-        let mut index = Some(claimed.sync);
-        match from.twist {
-            Twist::None => {}
-            Twist::Owner(owner) => claimed.owner = OWNERS[owner].to_owned(),
-            Twist::MadeUpToken => claimed.token = NO_TOKEN,
-            Twist::TokenOf(n) => claimed.token = self.claims[nth_back(self.claims.len(), n)?].token,
-            Twist::NoSuchSync => (index, claimed.unit.sync) = (None, NO_SYNC),
-            Twist::OtherSync(n) => {
-                index = nth_back(self.tables.ids.len(), n);
-                claimed.unit.sync = index.map_or(NO_SYNC, |index| self.tables.ids[index].0);
-            }
-            Twist::OtherHash(n) => {
-                claimed.unit.chunk_hash = claimed.unit.chunk_hash.map(|_| HASHES[n].to_owned());
-            }
+            _ => {}
         }
-        Some((index, claimed))
+        Some((of, unit))
     }
 
     fn index(&self, id: SyncId) -> Result<usize, Wrong> {
