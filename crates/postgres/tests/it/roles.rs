@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tenure_core::Time;
 use tenure_core::queue::{Claim, NewJob};
 use tenure_postgres::{PostgresStore, roles};
-use tenure_store::conformance::Harness;
+use tenure_store::conformance::{Harness, QueueWalk, walks};
 use tenure_store::{QueueStore, Store, StoreError, Upkeep};
 use tenure_testing::TestDatabase;
 use tokio_postgres::Client;
@@ -55,7 +55,7 @@ impl Harness for Runtime {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_runtime_role_has_every_verb_and_agrees_with_core() {
-    tenure_store::conformance::walks::<Runtime>(0..2, 2_500).await;
+    walks::<QueueWalk, Runtime>(0..2, 2_500).await;
     // What a walk does not ask for.
     let runtime = Runtime::open(Time(1)).await;
     assert_eq!(runtime.store.now().await.unwrap(), Time(1));

@@ -6,6 +6,31 @@ use tenure_core::queue::{Act, Claim, Idle, JobId, NewJob, Outcome, Reason, Recov
 use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Time};
 
+scenarios! {
+    __queue_recovery = queue::recovery;
+    q5_recovery_puts_expired_work_back,
+    l7_recovery_is_idempotent,
+    l7_recovery_is_bounded_and_takes_the_oldest_deadline_first,
+    l7_a_shared_lease_comes_back_whole,
+    l7_finished_jobs_of_a_shared_lease_stay_finished,
+    l7_an_old_shared_lease_takes_nothing_from_a_newer_claim,
+    l7_a_claim_recovers_without_a_sweeper,
+    l7_a_claim_ends_a_crashed_out_job,
+    l7_recovered_work_keeps_its_place,
+    l7_a_live_lease_is_left_alone,
+    l7_a_renewed_lease_is_left_alone,
+    l7_recovery_reports_what_it_ended,
+    l7_many_sweepers_return_each_lease_once,
+    l7_many_claimers_return_an_expired_job_once,
+    l8_an_expiry_is_told_in_one_sentence,
+    l8_an_uncounted_expiry_names_no_attempt,
+    l8_the_crash_limit_is_told_with_its_expiry,
+    l8_a_retry_and_the_last_failure_are_told,
+    l8_a_smooth_life_stores_no_event,
+    l8_the_timeline_tells_a_hard_life,
+    l7_recovery_covers_every_queue,
+}
+
 fn returned(leases: u32, requeued: u32, failed: u32) -> Recovered {
     Recovered { leases, requeued, failed }
 }

@@ -12,6 +12,22 @@ use tenure_core::queue::{Action, Change, Claim, JobId, LaneOnFailure, NewJob, Op
 use tenure_core::schedule::{CatchUp, Definition, Put, Refused, Schedule};
 use tenure_core::sync::{NewChunk, Plan, SyncClaim, What as SyncWhat};
 
+scenarios! {
+    __queue_actors = queue::actors;
+    l8_an_act_on_a_job_names_its_actor,
+    l8_a_handle_that_was_not_told_acts_for_an_unnamed_program,
+    l8_a_change_of_a_queue_tells_what_was_and_what_is,
+    l8_a_change_of_the_engine_names_its_actor,
+    l8_a_change_of_a_schedule_names_its_actor,
+    l8_an_act_on_a_domain_names_its_actor,
+    l8_an_act_on_a_sync_names_its_actor,
+    l8_an_act_on_a_run_names_its_actor,
+    l8_a_repair_names_its_actor,
+    l8_the_last_hundred_changes_are_kept,
+    i19_changes_past_their_days_are_forgotten,
+    l8_work_is_no_change,
+}
+
 const ANN: &str = "cli:ann@desk";
 const WEB: &str = "http:127.0.0.1";
 

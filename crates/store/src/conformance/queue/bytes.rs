@@ -6,6 +6,15 @@ use super::tools::{START, World};
 use tenure_core::bounds::{BODY_BYTES_MAX, CLAIM_BYTES_MAX, PAGE_BYTES_MAX};
 use tenure_core::queue::{Act, Beat, Change, Claim, Ending, Filter, JobId, NewJob};
 
+scenarios! {
+    __queue_bytes = queue::bytes;
+    q2_a_claim_takes_what_fits,
+    q2_a_checkpoint_counts_in_a_claim,
+    q2_a_claim_from_several_queues_takes_what_fits,
+    q8_a_claim_that_is_full_counts_only_what_it_took,
+    x_a_page_of_jobs_ends_where_the_next_does_not_fit,
+}
+
 const MIB: usize = 1 << 20;
 
 /// JSON of so many bytes.

@@ -6,6 +6,23 @@ use tenure_core::Time;
 use tenure_core::queue::{Claim, Counts, Filter, JobId, NewJob, Status};
 use tenure_core::retry::Retry;
 
+scenarios! {
+    __queue_lists = queue::lists;
+    x_jobs_are_listed_newest_first_in_pages,
+    x_a_filter_is_the_and_of_its_fields,
+    x_a_listed_job_is_the_whole_job,
+    q1_an_unswept_job_is_shown_as_running,
+    q1_each_state_is_counted,
+    q1_counts_follow_recovery,
+    x_the_oldest_waiting_job_is_told,
+    x_a_queue_of_held_work_has_no_oldest,
+    x_queues_are_listed_by_name_in_pages,
+    x_a_listed_queue_is_the_whole_queue,
+    x_what_was_never_there_reads_as_absent,
+    l5_the_stores_clock_is_the_harnesss,
+    q2_an_enqueue_wakes_who_waits,
+}
+
 async fn listed<H: Harness>(w: &World<H>, filter: Filter, before: Option<JobId>, limit: u32) -> (Vec<JobId>, bool) {
     let page = w.store.jobs(filter, before, limit).await.expect("jobs");
     (page.items.iter().map(|job| job.id).collect(), page.more)

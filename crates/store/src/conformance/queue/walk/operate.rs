@@ -2,12 +2,11 @@
 //! prune.
 
 use super::Met;
-use super::compare::same;
-use super::ledger::{Body, Wrong};
+use super::ledger::Body;
 use super::op::{KEYS, KINDS, LANES, PAYLOADS, QUEUES, Sketch, TENANTS, Target};
-use super::run::{NO_JOB, Runner, nth_back, nth_of, unwell};
+use super::run::{NO_JOB, QueueWalk};
 use crate::Store;
-use crate::conformance::Harness;
+use crate::conformance::walk::{Walk, Wrong, nth_back, nth_of, same, unwell, whole};
 use tenure_core::Time;
 use tenure_core::changes::{Difference, Face, Subject};
 use tenure_core::queue::{Action, Change, Conflict, Enqueued, NewJob, Operation, Pruned};
@@ -15,14 +14,14 @@ use tenure_core::queue::{Action, Change, Conflict, Enqueued, NewJob, Operation, 
 /// Steps of one prune: far more than any walk needs.
 const PRUNES_MAX: usize = 10_000;
 
-impl<H: Harness> Runner<H> {
+impl QueueWalk {
     pub(super) async fn enqueue(&mut self, store: &dyn Store, sketches: &[Sketch]) -> Result<(), Wrong> {
         let sent: Vec<(NewJob, Body)> = sketches.iter().map(|sketch| self.drawn(sketch)).collect();
         let jobs: Vec<NewJob> = sent.iter().map(|(job, _)| job.clone()).collect();
         let theirs = store.enqueue(jobs.clone()).await.map_err(unwell)?;
-        let ours = self.core.enqueue(jobs, self.now);
+        let ours = self.core.enqueue(jobs, self.bench.now);
         let conflict = theirs.as_ref().err().map(|c| (c.index, c.id.and_then(|id| self.tables.index(id))));
-        let expected = self.ledger.conflict(&sent, self.now);
+        let expected = self.ledger.conflict(&sent, self.bench.now);
         if conflict != expected {
             return Err(format!("I9: conflict {conflict:?}, expected {expected:?}"));
         }
@@ -40,9 +39,9 @@ impl<H: Harness> Runner<H> {
         }
         for (((job, body), theirs), ours) in sent.iter().zip(theirs).zip(ours) {
             let known = self.tables.index(theirs.id);
-            self.ledger.accepted(job, *body, known, theirs.deduplicated, theirs.status, self.now)?;
+            self.ledger.accepted(job, *body, known, theirs.deduplicated, theirs.status, self.bench.now)?;
             if !theirs.deduplicated {
-                self.tables.enqueued(theirs.id, ours.id)?;
+                self.tables.added(theirs.id, ours.id)?;
             }
             same("enqueue", &Enqueued { id: self.tables.to_core(theirs.id), ..theirs }, &ours)?;
         }
@@ -57,7 +56,7 @@ impl<H: Harness> Runner<H> {
             kind: KINDS[sketch.kind].to_owned(),
             payload: payload.to_owned(),
             priority: sketch.priority,
-            run_at: sketch.run_in.map(|micros| Time(self.now.0 + micros)),
+            run_at: sketch.run_in.map(|micros| Time(self.bench.now.0 + micros)),
             attempts_max: sketch.attempts_max,
             backoff: sketch.backoff,
             timeout_ms: sketch.timeout_ms,
@@ -74,9 +73,9 @@ impl<H: Harness> Runner<H> {
         change.check().expect("the walk stays within bounds");
         let theirs = store.change(queue, change).await.map_err(unwell)?;
         let before = self.core.queue(queue).map(|queue| queue.settings).unwrap_or_default();
-        let ours = self.core.change(queue, &change, self.now);
+        let ours = self.core.change(queue, &change, self.bench.now);
         let subject = Subject::new(Face::Queue, queue);
-        self.changes.changed(subject, &self.by, before.differences(&ours.settings), self.now);
+        self.changes.changed(subject, &self.by, before.differences(&ours.settings), self.bench.now);
         self.ledger.changed(queue, theirs.settings);
         same("change", &theirs, &ours)
     }
@@ -84,7 +83,7 @@ impl<H: Harness> Runner<H> {
     pub(super) async fn limit(&mut self, store: &dyn Store, max_running: Option<u32>) -> Result<(), Wrong> {
         store.set_limit(max_running).await.map_err(unwell)?;
         let set = Difference::limit(self.core.limit(), max_running);
-        self.changes.changed(Subject::store(), &self.by, set.into_iter().collect(), self.now);
+        self.changes.changed(Subject::store(), &self.by, set.into_iter().collect(), self.bench.now);
         self.core.set_limit(max_running);
         self.ledger.limited(max_running);
         same("limit", &store.limit().await.map_err(unwell)?, &max_running)
@@ -94,7 +93,7 @@ impl<H: Harness> Runner<H> {
         let targets = actions.iter().filter_map(|(target, action)| {
             let job = match target {
                 Target::In(status, n) => Some(nth_of(self.ledger.in_condition(*status).rev().collect(), *n)?),
-                Target::Any(n) => Some(nth_back(self.tables.jobs.len(), *n)?),
+                Target::Any(n) => Some(nth_back(self.tables.ids.len(), *n)?),
                 Target::NoSuchJob => None,
             };
             Some((job, action.clone()))
@@ -103,16 +102,13 @@ impl<H: Harness> Runner<H> {
         if targets.is_empty() {
             return self.skip();
         }
-        let ids = |of: Option<usize>| of.map_or((NO_JOB, NO_JOB), |index| self.tables.jobs[index]);
+        let ids = |of: Option<usize>| of.map_or((NO_JOB, NO_JOB), |index| self.tables.ids[index]);
         let sent = targets.iter().map(|(of, action)| Operation { job: ids(*of).0, action: action.clone() });
-        let theirs = store.operate(sent.collect()).await.map_err(unwell)?;
-        if theirs.len() != targets.len() {
-            return Err(format!("operate: {} answers for {} actions", theirs.len(), targets.len()));
-        }
+        let theirs = whole("operate", store.operate(sent.collect()).await, targets.len())?;
         for ((of, action), theirs) in targets.into_iter().zip(theirs) {
-            let ours_id = of.map_or(NO_JOB, |index| self.tables.jobs[index].1);
-            let ours = self.core.operate(&Operation { job: ours_id, action: action.clone() }, &self.by, self.now);
-            self.ledger.operated(of, &action, theirs, self.now)?;
+            let ours_id = of.map_or(NO_JOB, |index| self.tables.ids[index].1);
+            let ours = self.core.operate(&Operation { job: ours_id, action: action.clone() }, &self.by, self.bench.now);
+            self.ledger.operated(of, &action, theirs, self.bench.now)?;
             same("operate", &theirs, &ours)?;
             self.touched.extend(of);
         }
@@ -134,9 +130,9 @@ impl<H: Harness> Runner<H> {
                 break;
             }
         }
-        let ours = self.core.prune(usize::MAX, self.now);
-        self.changes.prune(usize::MAX, self.now);
-        self.ledger.pruned(jobs, self.now)?;
+        let ours = self.core.prune(usize::MAX, self.bench.now);
+        self.changes.prune(usize::MAX, self.bench.now);
+        self.ledger.pruned(jobs, self.bench.now)?;
         if ours.sightings > 0 {
             self.ledger.met(Met::SightingForgotten);
         }

@@ -7,6 +7,29 @@ use tenure_core::queue::worker::LATELY_MS;
 use tenure_core::queue::{Act, Change, Claim, JobId, LaneOnFailure, NewJob, Rate, Situation, explain};
 use tenure_core::retry::Retry;
 
+scenarios! {
+    __queue_explain = queue::explain;
+    y_a_finished_job_is_explained,
+    y_a_held_job_is_explained,
+    y_an_expired_job_is_explained,
+    y_a_job_not_due_is_explained,
+    y_a_paused_job_is_explained,
+    y_a_job_at_capacity_is_explained,
+    y_the_engines_capacity_is_counted_over_queues,
+    y_a_tenants_job_is_explained,
+    y_a_job_behind_in_its_lane_is_explained,
+    y_a_retried_job_is_behind_the_running_one,
+    y_a_job_of_a_blocked_lane_is_explained,
+    y_every_reason_is_told,
+    y_a_job_of_a_spent_rate_is_explained,
+    y_a_tenants_spent_rate_is_explained,
+    y_a_queue_without_a_worker_is_explained,
+    y_a_kind_without_a_worker_is_explained,
+    y_a_missing_worker_is_told_where_it_matters,
+    y_a_due_job_waits_for_a_worker,
+    y_a_situation_carries_the_whole_job,
+}
+
 async fn situation<H: Harness>(w: &World<H>, id: JobId) -> Situation {
     w.store.situation(id).await.expect("situation").expect("the job is on record")
 }

@@ -1,17 +1,12 @@
 //! Draws the operations of a walk from a seed.
 
-use super::op::{Beating, From, KEYS, LANES, Move, Op, PAYLOADS, Pick, Sketch, Step, TENANTS, Target, Twist};
+use super::op::{Beating, From, KEYS, LANES, Move, Op, PAYLOADS, Pick, Sketch, TENANTS, Target, Twist};
+use crate::conformance::walk::Chance;
 use tenure_core::queue::{Act, Action, Change, LaneOnFailure, Rate, Status};
 use tenure_core::retry::Backoff;
 use tenure_core::retry::Retry;
 
-/// A walk of `steps` operations.
-pub(super) fn draw(seed: u64, steps: u32) -> Vec<Step> {
-    let mut chance = Chance(seed);
-    (0..steps).map(|_| Step { second_handle: chance.one_in(3), op: op(&mut chance) }).collect()
-}
-
-fn op(c: &mut Chance) -> Op {
+pub(super) fn op(c: &mut Chance) -> Op {
     match c.below(243) {
         0..=17 => Op::Enqueue((0..1 + c.below(3)).map(|_| sketch(c)).collect()),
         18..=57 => claim(c),
@@ -187,43 +182,5 @@ fn clock(c: &mut Chance) -> Move {
         }
         5..=7 => Move::ToDeadline(c.recent(), [-1, 0, 0, 1][c.below(4)]),
         _ => Move::ToDue(c.recent()),
-    }
-}
-
-/// Splitmix64: small, seedable, and the same everywhere.
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    fn maybe<T>(&mut self, one_in: usize, some: impl FnOnce(&mut Chance) -> T) -> Option<T> {
-        self.one_in(one_in).then(|| some(self))
-    }
-
-    /// Mostly the latest, sometimes long ago.
-    fn recent(&mut self) -> usize {
-        match self.below(8) {
-            0..=4 => self.below(3),
-            5..=6 => self.below(12),
-            _ => self.below(100),
-        }
-    }
-
-    fn signed_unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64 * 2.0 - 1.0
     }
 }

@@ -8,6 +8,34 @@ use tenure_core::retry::Backoff;
 use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Time, Token};
 
+scenarios! {
+    __queue_attempts = queue::attempts;
+    l6_a_claim_counts_an_attempt,
+    l6_release_gives_the_attempt_back,
+    l6_snooze_gives_the_attempt_back,
+    l6_endless_snoozing_spends_no_attempt,
+    q4_a_released_job_is_claimable_at_once,
+    q4_a_snoozed_job_waits_exactly,
+    q6_the_wait_doubles_from_a_second,
+    q6_the_wait_ends_at_an_hour,
+    q6_chance_moves_the_wait_by_a_fifth,
+    q6_a_job_can_have_its_own_backoff,
+    q6_a_named_wait_is_exact,
+    q6_never_is_final,
+    q6_the_last_attempt_fails_for_good,
+    q6_a_handlers_own_cancel_is_final,
+    q6_a_worker_can_say_that_an_attempt_took_too_long,
+    l8_each_attempts_error_is_kept,
+    l6_a_poison_job_starts_exactly_attempts_max_times,
+    l6_with_a_lease_each_the_claim_is_the_start,
+    l6_prefetched_neighbours_lose_no_attempt,
+    l6_a_neighbour_never_reaches_the_crash_limit,
+    l6_a_started_mark_counts_what_it_names,
+    l6_a_started_mark_only_grows,
+    l3_a_started_mark_is_fenced,
+    l6_an_ended_job_keeps_its_place_in_the_grant,
+}
+
 fn start(token: Token, count: u32) -> Start {
     Start { owner: "a".to_owned(), token, count }
 }

@@ -6,6 +6,48 @@ use tenure_core::queue::{Act, Beat, Claim, Ending, JobId, NewJob, Status, Verb, 
 use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Time, Token};
 
+scenarios! {
+    __queue_fence = queue::fence;
+    l3_an_older_token_of_the_same_owner_is_superseded,
+    l3_an_older_token_of_another_owner_is_superseded,
+    l3_a_stale_writer_cannot_undo_the_next_holders_ending,
+    l3_a_token_never_granted_is_unknown,
+    l3_the_right_token_in_other_hands_is_unknown,
+    l3_the_token_of_another_job_is_unknown,
+    l3_a_job_never_claimed_is_unknown,
+    x_an_id_not_on_record_is_unknown,
+    l4_an_expired_lease_is_lost_before_any_sweep,
+    l4_an_expired_lease_is_lost_after_recovery,
+    l4_the_last_holder_of_a_crashed_out_job_is_expired,
+    l4_the_instant_of_expiry_is_lost,
+    l4_the_microsecond_before_expiry_is_held,
+    l12_another_verb_under_an_ended_token_is_finished,
+    l12_an_ending_sent_again_is_answered_as_the_first_time,
+    l12_a_replay_is_told_by_its_verb_alone,
+    l12_an_ending_is_already_after_the_job_moved_on,
+    l12_receipts_come_before_the_lease,
+    l12_a_replay_from_other_hands_is_unknown,
+    l12_a_refused_ending_is_never_already,
+    l8_refusals_are_counted_in_one_event,
+    l8_each_reason_of_refusal_is_its_own_event,
+    l8_the_refusals_of_each_token_are_their_own_event,
+    l8_a_job_keeps_the_refusals_of_the_last_hundred_tokens,
+    q3_a_heartbeat_extends_from_now_by_the_granted_time,
+    q3_heartbeats_keep_a_lease_far_beyond_its_length,
+    q3_a_heartbeat_never_shortens_a_lease,
+    q3_the_pulse_of_a_lease_is_kept,
+    q3_progress_is_shown_until_replaced,
+    q3_a_checkpoint_is_handed_to_the_next_attempt,
+    q3_each_beat_of_a_call_is_answered_on_its_own,
+    q4_each_ending_of_a_call_is_answered_on_its_own,
+    q3_a_shared_lease_is_renewed_for_all_its_jobs,
+    l3_a_shared_beat_is_fenced,
+    i22_an_ending_leaves_its_neighbours_alone,
+    l9_a_finished_job_stays_finished,
+    q4_a_result_is_kept,
+    l8_an_error_is_kept_whole_with_its_attempt,
+}
+
 /// Never granted by any store: the last number a token can be.
 const NO_TOKEN: Token = Token((1 << 53) - 1);
 

@@ -7,6 +7,41 @@ use std::time::{Duration, Instant};
 use tenure_core::queue::{Act, Change, Claim, Idle, JobId, LaneOnFailure, NewJob, Reason, Status};
 use tenure_core::retry::Retry;
 
+scenarios! {
+    __queue_lanes = queue::lanes;
+    q9_a_lane_runs_one_at_a_time_in_id_order,
+    q9_a_claim_takes_the_head_of_each_lane,
+    q9_a_shared_claim_takes_one_of_a_lane,
+    q9_priority_does_not_reorder_a_lane,
+    q9_heads_compete_by_priority_and_age,
+    q9_a_head_that_backs_off_holds_its_lane,
+    q9_a_scheduled_head_holds_its_lane,
+    q9_the_next_of_a_lane_waits_for_its_own_time_too,
+    q9_a_snoozed_head_holds_its_lane,
+    q9_an_expired_head_keeps_its_place,
+    q9_a_released_head_keeps_its_place,
+    q9_a_lane_goes_on_after_any_ending,
+    q9_a_final_failure_blocks_a_lane_that_says_so,
+    q9_only_a_final_failure_blocks,
+    y_a_cancelled_job_does_not_block,
+    q9_a_failure_of_the_holders_own_blocks_after_a_cancel,
+    q9_retrying_the_blocking_job_resumes_its_lane,
+    q9_cancelling_the_retried_job_resumes_its_lane,
+    q9_setting_continue_resumes_every_lane,
+    q9_unsetting_block_resumes_and_other_changes_do_not,
+    q9_block_binds_failures_from_then_on,
+    q9_a_blocked_lane_takes_jobs_and_runs_none,
+    q9_retrying_another_job_leaves_the_lane_blocked,
+    q9_a_retried_older_job_waits_for_the_running_one,
+    q9_a_retried_older_job_comes_before_the_waiting_head,
+    q9_cancelling_in_the_middle_keeps_the_order,
+    q9_lanes_of_two_queues_are_apart,
+    q9_a_head_waits_for_its_tenant,
+    q9_a_tenants_limit_takes_heads_in_order,
+    q9_a_head_of_another_kind_holds_its_lane,
+    i15_many_claimers_keep_every_lane_in_order,
+}
+
 fn all(owner: &str) -> Claim {
     Claim::new("q", owner).max(100)
 }

@@ -7,6 +7,38 @@ use tenure_core::queue::{Act, Claim, Idle, JobId, NewJob, Status};
 use tenure_core::retry::Retry;
 use tenure_core::{Time, Token};
 
+scenarios! {
+    __queue_claim = queue::claim;
+    q2_claims_come_by_priority_then_age_then_id,
+    q2_one_at_a_time_is_the_same_order,
+    q2_several_queues_are_one_order,
+    q2_a_queue_named_twice_is_claimed_once,
+    q2_only_the_named_kinds_are_claimed,
+    q2_an_unknown_kind_is_empty,
+    q2_work_is_due_from_its_run_at_on,
+    q2_a_scheduled_job_keeps_its_age,
+    q2_a_run_at_in_the_past_is_due_at_once,
+    x_the_last_instant_is_kept,
+    q2_a_claim_takes_at_most_max,
+    x_an_unknown_queue_is_empty,
+    q2_an_empty_claim_hints_when_work_is_due,
+    l1_a_claim_hands_over_the_job_and_its_lease,
+    l1_a_held_job_is_not_claimed_again,
+    x_a_payload_comes_back_byte_for_byte,
+    x_the_largest_payload_is_kept,
+    x_a_bulk_enqueue_keeps_its_order,
+    l2_a_jobs_tokens_grow_however_its_claims_end,
+    l2_tokens_never_repeat_over_jobs,
+    l2_a_new_epoch_outranks_every_earlier_token,
+    l2_a_new_epoch_takes_no_lease_away,
+    l1_each_claimed_job_has_its_own_lease,
+    l6_a_shared_claim_is_one_lease_for_each_queue,
+    l1_two_handles_are_one_store,
+    l2_tokens_grow_across_handles,
+    i1_many_claimers_of_one_job_have_one_winner,
+    i1_sixteen_claimers_never_share_a_job,
+}
+
 /// Priority first, then age, then id among jobs of one instant.
 pub async fn q2_claims_come_by_priority_then_age_then_id<H: Harness>() {
     let mut w = World::<H>::open().await;

@@ -11,6 +11,40 @@ use tenure_core::LostReason;
 use tenure_core::queue::{Act, Change, Claim, Idle, NewJob, Settings, Status, What};
 use tenure_core::retry::Retry;
 
+scenarios! {
+    __queue_limits = queue::limits;
+    q8_a_queue_runs_at_most_w,
+    q8_the_engine_runs_at_most_w_over_all_queues,
+    q8_one_claim_over_queues_stops_at_the_engines_w,
+    q8_each_tenant_runs_at_most_its_own_w,
+    q8_tenants_of_two_queues_are_apart,
+    q8_prefetched_jobs_count,
+    q8_the_smallest_limit_binds,
+    y_a_full_queue_is_at_capacity_though_nothing_waits,
+    y_a_full_engine_is_at_capacity_though_nothing_waits,
+    y_a_tenants_limit_alone_is_at_capacity,
+    q8_a_tenant_at_its_limit_hides_nobody,
+    q8_a_tenants_other_kinds_hide_nothing,
+    q8_kinds_and_tenants_are_one_order,
+    q8_a_full_queue_does_not_close_the_others,
+    q8_every_ending_frees_its_slot,
+    q8_a_forced_cancel_frees_its_slot,
+    q8_time_alone_frees_no_slot,
+    q8_a_claim_returns_what_ran_out_and_then_counts,
+    q8_a_crashed_out_job_frees_its_slot,
+    q8_an_engine_limit_makes_a_claim_return_every_queues_leases,
+    q8_lowering_stops_claims_until_fewer_run,
+    q8_lowering_the_engine_or_a_tenant_stops_claims_too,
+    q8_raising_binds_the_next_claim,
+    q8_a_zombie_heartbeat_takes_no_slot_back,
+    q8_a_renewed_lease_keeps_its_slot,
+    x_a_change_touches_only_what_it_names,
+    x_the_engines_limit_is_kept,
+    q8_a_freed_slot_wakes_who_waits,
+    q8_a_raised_limit_wakes_who_waits,
+    i6_sixteen_claimers_never_exceed_a_limit,
+}
+
 fn all(owner: &str) -> Claim {
     Claim::new("q", owner).max(100)
 }

@@ -9,6 +9,32 @@ use tenure_core::queue::{
 };
 use tenure_core::retry::Retry;
 
+scenarios! {
+    __queue_operator = queue::operator;
+    l11_cancelling_a_waiting_job_ends_it_at_once,
+    l11_cancelling_a_running_job_asks_its_holder,
+    l11_a_shared_lease_is_told_which_job,
+    l11_what_would_put_a_cancelled_job_back_ends_it,
+    l11_completing_and_failing_for_good_are_the_holders_own,
+    l11_the_last_attempt_that_fails_is_the_holders_own,
+    l11_an_expiry_after_a_cancel_ends_the_job,
+    l11_a_cancel_of_an_unswept_job_counts,
+    l11_force_ends_a_running_job_now,
+    l11_force_leaves_the_neighbours_of_a_lease,
+    l11_force_of_a_waiting_job_is_a_cancel,
+    l11_a_retried_job_is_not_cancelled_any_more,
+    y_refused_actions_change_nothing,
+    l11_each_action_of_a_call_is_answered_on_its_own,
+    l9_an_operators_retry_begins_anew,
+    l9_a_completed_job_can_be_retried,
+    l9_a_retried_job_is_as_old_as_it_was,
+    l9_a_crashed_out_job_has_all_its_attempts_again,
+    l12_receipts_outlive_an_operators_retry,
+    l3_a_forced_cancel_is_told_after_a_retry,
+    l9_a_retry_wakes_who_waits,
+    i5_an_ending_and_a_forced_cancel_have_one_winner,
+}
+
 const NO_JOB: JobId = JobId(1 << 52);
 
 /// A waiting job ends at once, due or not, and is never claimed.

@@ -5,6 +5,18 @@ use super::tools::{Grip, LEASE_MS, START, World, complete, now, plain};
 use tenure_core::queue::{Beat, Claim, Idle, Outcome, Reason, Status, What};
 use tenure_core::{LostReason, Time};
 
+scenarios! {
+    __queue_timeout = queue::timeout;
+    q6_a_lease_is_never_renewed_beyond_the_timeout,
+    q6_a_timeout_shorter_than_the_lease_ends_it,
+    q6_an_attempt_that_takes_too_long_counts,
+    q6_the_last_timeout_is_final,
+    q6_a_silent_worker_is_not_a_timeout,
+    q6_a_silent_worker_is_not_a_timeout_however_late_it_is_swept,
+    q6_a_job_that_ends_in_time_is_untouched,
+    q6_a_shared_lease_outlives_a_timeout,
+}
+
 /// However it is renewed, the lease ends `timeout_ms` after its claim.
 pub async fn q6_a_lease_is_never_renewed_beyond_the_timeout<H: Harness>() {
     let mut w = World::<H>::open().await;

@@ -7,6 +7,21 @@ use tenure_core::Time;
 use tenure_core::queue::worker::{KINDS_KEPT, KINDS_SHOWN, SEEN_EVERY_MS, SIGHTING_MS, SIGHTINGS_MAX};
 use tenure_core::queue::{Change, Claim, NewJob, Pruned, Worker};
 
+scenarios! {
+    __queue_workers = queue::workers;
+    y_every_claim_is_a_sighting,
+    y_a_worker_is_seen_in_each_of_its_queues,
+    y_a_sighting_tells_the_kinds,
+    i19_sightings_of_a_queue_are_bounded,
+    y_many_kinds_are_cut,
+    y_a_sighting_is_rewritten_once_a_minute,
+    y_two_handles_keep_one_sighting,
+    y_a_worker_tells_what_it_holds,
+    x_workers_are_listed_by_name_in_pages,
+    i19_a_worker_not_seen_for_a_day_is_forgotten,
+    l7_recovery_needs_no_sighting,
+}
+
 async fn workers<H: Harness>(w: &World<H>) -> Vec<Worker> {
     let page = w.store.workers(None, 100).await.expect("workers");
     assert!(!page.more);

@@ -3,70 +3,41 @@
 //! A backend may draw other ids and tokens than core, so both are kept in tables, and what the store answers is
 //! translated before it is compared. What must agree beyond that is everything, except the hint `again_in_ms`.
 
-use super::compare::same;
-use super::ledger::{Ledger, Presented, Wrong};
-use super::op::{Beating, From, KINDS, Move, OWNERS, Op, Pick, QUEUES, Step, Twist};
-use super::tables::Tables;
-use super::{Met, Report};
-use crate::conformance::Harness;
-use crate::conformance::tools::START;
-use crate::{Store, StoreError};
+use super::Met;
+use super::draw::op;
+use super::ledger::{Ledger, Presented};
+use super::op::{Beating, From, KINDS, Move, OWNERS, Op, Pick, QUEUES, Twist};
+use crate::Store;
+use crate::conformance::walk::{
+    Bench, Chance, NO_TOKEN, Report, Tables, Walk, Wrong, nth_back, nth_of, nth_recent, same, unwell, whole,
+};
+use async_trait::async_trait;
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use tenure_core::changes::{Changes, Difference, Subject};
 use tenure_core::queue::{Beat, Beaten, Claim, Ending, Filter, Grants, JobId, QueueInfo, Queues, Start};
-use tenure_core::{Actor, Epoch, Time, Token};
+use tenure_core::{Actor, Time, Token};
 
 /// A backend may bound what one claim recovers: with more running than this, the walk sweeps instead of claiming.
 const RUNNING_MAX: u64 = 24;
 /// How far back operations reach for a claim.
 const RECENT: usize = 100;
-/// Not on record in any store, and never granted by any.
+/// Not on record in any store.
 pub(super) const NO_JOB: JobId = JobId(1 << 52);
-const NO_TOKEN: Token = Token((1 << 53) - 1);
 
-/// The step that failed, and what was wrong.
-pub(super) type Failed = (usize, Wrong);
-
-/// Runs `steps` on a new store; compares everything after each `every` steps and at the end. `at` tells which step is
-/// under way, should the store panic.
-pub(super) async fn run<H: Harness>(steps: Vec<Step>, every: usize, at: Arc<AtomicUsize>) -> Result<Report, Failed> {
-    let mut runner = Runner::<H>::open().await;
-    for (i, step) in steps.iter().enumerate() {
-        at.store(i, Ordering::Relaxed);
-        runner.step(step).await.map_err(|wrong| (i, wrong))?;
-        if i % every == every - 1 {
-            runner.compare_touched().await.map_err(|wrong| (i, wrong))?;
-        }
-        if i % (every * 8) == every * 8 - 1 {
-            runner.compare_all().await.map_err(|wrong| (i, wrong))?;
-        }
-    }
-    let last = steps.len().saturating_sub(1);
-    runner.touched.extend(0..runner.tables.jobs.len());
-    runner.compare_touched().await.map_err(|wrong| (last, wrong))?;
-    runner.compare_all().await.map_err(|wrong| (last, wrong))?;
-    Ok(Report { steps: runner.applied, met: runner.ledger.all_met() })
-}
-
-pub(super) struct Runner<H> {
-    harness: H,
-    pub(super) handles: [Arc<dyn Store>; 2],
+/// A store and core, job by job.
+pub struct QueueWalk {
+    pub(super) bench: Bench,
     pub(super) core: Queues,
     /// What was changed of settings, and who a handle acts as that was not told.
     pub(super) changes: Changes,
     pub(super) by: Actor,
-    pub(super) now: Time,
-    pub(super) tables: Tables,
+    pub(super) tables: Tables<JobId>,
     pub(super) ledger: Ledger,
     claims: Vec<Claimed>,
     endings: Vec<(Option<usize>, Ending)>,
     /// Jobs written to since they were last compared.
     pub(super) touched: BTreeSet<usize>,
-    /// Tokens are beyond the base of this epoch.
-    epoch: Epoch,
-    applied: u64,
+    compared: usize,
 }
 
 /// One job of one claim, in the store's numbers.
@@ -85,32 +56,56 @@ struct Sent {
     token: Token,
 }
 
-impl<H: Harness> Runner<H> {
-    async fn open() -> Runner<H> {
-        let harness = H::open(START).await;
-        let handles = [harness.store(), harness.another().await];
-        Runner {
-            harness,
-            handles,
+#[async_trait]
+impl Walk for QueueWalk {
+    type Op = Op;
+    type Met = Met;
+    const WORTH_MEETING: &'static [Met] = Met::ALL;
+    const LONG: u64 = 20_000;
+    const SHORT: usize = 400;
+
+    fn draw(chance: &mut Chance) -> Op {
+        op(chance)
+    }
+
+    fn thinner(op: &Op) -> Vec<Op> {
+        op.thinner()
+    }
+
+    async fn open(bench: Bench) -> QueueWalk {
+        QueueWalk {
+            bench,
             core: Queues::new(),
             changes: Changes::default(),
             by: Actor::default(),
-            now: START,
-            tables: Tables::default(),
+            tables: Tables::new(),
             ledger: Ledger::default(),
             claims: Vec::new(),
             endings: Vec::new(),
             touched: BTreeSet::new(),
-            epoch: Epoch::default(),
-            applied: 0,
+            compared: 0,
         }
     }
 
-    async fn step(&mut self, step: &Step) -> Result<(), Wrong> {
-        let store = self.handles[usize::from(step.second_handle)].clone();
-        let store = &*store;
-        self.applied += 1;
-        match &step.op {
+    /// What was written to, and every eighth time the lists.
+    async fn compare(&mut self) -> Result<(), Wrong> {
+        self.compare_touched().await?;
+        self.compared += 1;
+        if self.compared.is_multiple_of(8) { self.compare_lists().await } else { Ok(()) }
+    }
+
+    async fn compare_all(&mut self) -> Result<(), Wrong> {
+        self.touched.extend(0..self.tables.ids.len());
+        self.compare_touched().await?;
+        self.compare_lists().await
+    }
+
+    fn report(&mut self) -> &mut Report<Met> {
+        &mut self.ledger.report
+    }
+
+    async fn apply(&mut self, op: &Op, store: &dyn Store) -> Result<(), Wrong> {
+        match op {
             Op::Enqueue(sketches) => self.enqueue(store, sketches).await,
             Op::Claim { .. } if self.running() > RUNNING_MAX => self.recover(store, 1_000).await,
             Op::Claim { owner, queues, kinds, max, lease_ms, shared } => {
@@ -146,11 +141,11 @@ impl<H: Harness> Runner<H> {
             Op::Limit(max_running) => self.limit(store, *max_running).await,
             Op::Operate(actions) => self.operate(store, actions).await,
             Op::Prune { max } => self.prune(store, *max).await,
-            Op::Explain(n) => match nth_back(self.tables.jobs.len(), *n) {
+            Op::Explain(n) => match nth_back(self.tables.ids.len(), *n) {
                 Some(job) => self.compare_situation(store, job).await,
                 None => self.skip(),
             },
-            Op::Job(n) => match nth_back(self.tables.jobs.len(), *n) {
+            Op::Job(n) => match nth_back(self.tables.ids.len(), *n) {
                 Some(job) => self.compare_job(store, job).await,
                 None => self.skip(),
             },
@@ -160,7 +155,7 @@ impl<H: Harness> Runner<H> {
                     kind: kind.map(|i| KINDS[i].to_owned()),
                     status: *status,
                 };
-                let before = before.and_then(|n| nth_back(self.tables.jobs.len(), n));
+                let before = before.and_then(|n| nth_back(self.tables.ids.len(), n));
                 self.compare_page(store, filter, before, *limit).await.map(drop)
             }
             Op::Queues { after, limit } => {
@@ -169,41 +164,34 @@ impl<H: Harness> Runner<H> {
                 let counts = same("queues", &theirs, &self.core.queues(after, *limit as usize));
                 if counts.is_err() {
                     // Jobs say more than counts.
-                    self.compare_all().await?;
+                    self.compare_lists().await?;
                 }
                 counts
             }
             Op::Workers { after, limit } => self.compare_workers(store, after.map(|i| OWNERS[i]), *limit).await,
         }
     }
+}
 
-    /// Nothing to apply it to.
-    pub(super) fn skip(&mut self) -> Result<(), Wrong> {
-        self.applied -= 1;
-        Ok(())
-    }
-
+impl QueueWalk {
     async fn claim(&mut self, store: &dyn Store, claim: Claim) -> Result<(), Wrong> {
         claim.check().expect("the walk stays within bounds");
         let theirs = store.claim(claim.clone()).await.map_err(unwell)?;
-        self.ledger.sighted(&claim, self.now);
+        self.ledger.sighted(&claim, self.bench.now);
         let running = self.running();
-        let ours = self.core.claim(&claim, self.now);
+        let ours = self.core.claim(&claim, self.bench.now);
         if self.running() < running + ours.jobs.len() as u64 {
             self.ledger.met(Met::RecoveredByClaim);
         }
         let known: Option<Vec<usize>> = theirs.jobs.iter().map(|job| self.tables.index(job.id)).collect();
         let units = known.ok_or_else(|| format!("claim: jobs that were never enqueued: {theirs:?}"))?;
-        self.ledger.claimed(&claim, &theirs, &units, self.now)?;
+        self.ledger.claimed(&claim, &theirs, &units, self.bench.now)?;
         let ids = |jobs: &[tenure_core::queue::ClaimedJob]| jobs.iter().map(|job| job.id).collect::<Vec<_>>();
         let mut translated = theirs.clone();
         translated.jobs.iter_mut().for_each(|job| job.id = self.tables.to_core(job.id));
         same("claimed ids", &ids(&translated.jobs), &ids(&ours.jobs))?;
         for (theirs, ours) in theirs.jobs.iter().zip(&ours.jobs) {
             self.tables.granted(theirs.token, ours.token)?;
-            if theirs.token <= self.epoch.base {
-                return Err(format!("L2: token {} was drawn before {:?}", theirs.token, self.epoch));
-            }
         }
         translated.jobs.iter_mut().for_each(|job| job.token = self.tables.token_to_core(job.token));
         translated.again_in_ms = ours.again_in_ms;
@@ -223,7 +211,7 @@ impl<H: Harness> Runner<H> {
         let Some(sent) = self.sent(from).filter(|sent| self.ledger.shared(sent.token)) else { return self.skip() };
         let start = Start { owner: sent.owner.clone(), token: sent.token, count };
         let theirs = store.start(start.clone()).await.map_err(unwell)?;
-        let ours = self.core.start(&Start { token: self.tables.token_to_core(sent.token), ..start }, self.now);
+        let ours = self.core.start(&Start { token: self.tables.token_to_core(sent.token), ..start }, self.bench.now);
         self.ledger.lease_written(&sent.owner, sent.token, theirs.is_ok())?;
         if theirs.is_ok() {
             self.ledger.started(sent.token, count);
@@ -245,24 +233,22 @@ impl<H: Harness> Runner<H> {
         if sent.is_empty() {
             return self.skip();
         }
-        let theirs = store.heartbeat(sent.iter().map(|(_, beat)| beat.clone()).collect()).await.map_err(unwell)?;
-        if theirs.len() != sent.len() {
-            return Err(format!("heartbeat: {} answers for {} beats", theirs.len(), sent.len()));
-        }
+        let beats = sent.iter().map(|(_, beat)| beat.clone()).collect();
+        let theirs = whole("heartbeat", store.heartbeat(beats).await, sent.len())?;
         for ((job, beat), theirs) in sent.into_iter().zip(theirs) {
             let token = self.tables.token_to_core(beat.token);
             let in_core = Beat { token, job: beat.job.map(|id| self.tables.to_core(id)), ..beat.clone() };
-            let ours = self.core.heartbeat(&in_core, self.now);
+            let ours = self.core.heartbeat(&in_core, self.bench.now);
             let told = theirs.as_ref().ok().map(|beaten| {
                 let cancelled = beaten.cancel_requested.iter().filter_map(|id| self.tables.index(*id));
                 (beaten.lease_expires_at, cancelled.collect())
             });
             if beat.job.is_some() {
                 let presented = Presented { unit: job, owner: &beat.owner, token: beat.token };
-                self.ledger.beaten(presented, told, self.now)?;
+                self.ledger.beaten(presented, told, self.bench.now)?;
                 self.touched.extend(job);
             } else {
-                self.ledger.all_beaten(&beat.owner, beat.token, told, self.now)?;
+                self.ledger.all_beaten(&beat.owner, beat.token, told, self.bench.now)?;
             }
             let translated = theirs.map(|beaten| {
                 let cancel_requested = beaten.cancel_requested.iter().map(|id| self.tables.to_core(*id)).collect();
@@ -277,15 +263,13 @@ impl<H: Harness> Runner<H> {
         if sent.is_empty() {
             return self.skip();
         }
-        let theirs = store.finish(sent.iter().map(|(_, ending)| ending.clone()).collect()).await.map_err(unwell)?;
-        if theirs.len() != sent.len() {
-            return Err(format!("finish: {} answers for {} endings", theirs.len(), sent.len()));
-        }
+        let endings = sent.iter().map(|(_, ending)| ending.clone()).collect();
+        let theirs = whole("finish", store.finish(endings).await, sent.len())?;
         for ((job, ending), theirs) in sent.into_iter().zip(theirs) {
             let (id, token) = (self.tables.to_core(ending.job), self.tables.token_to_core(ending.token));
-            let ours = self.core.finish(&Ending { job: id, token, ..ending.clone() }, self.now);
+            let ours = self.core.finish(&Ending { job: id, token, ..ending.clone() }, self.bench.now);
             let presented = Presented { unit: job, owner: &ending.owner, token: ending.token };
-            self.ledger.ended(presented, &ending.act, theirs, self.now)?;
+            self.ledger.ended(presented, &ending.act, theirs, self.bench.now)?;
             same(ending.act.verb().as_str(), &theirs, &ours)?;
             self.touched.extend(job);
             self.endings.push((job, ending));
@@ -295,29 +279,28 @@ impl<H: Harness> Runner<H> {
 
     async fn recover(&mut self, store: &dyn Store, leases_max: u32) -> Result<(), Wrong> {
         let theirs = store.recover(leases_max).await.map_err(unwell)?;
-        let ours = self.core.recover(leases_max as usize, self.now);
+        let ours = self.core.recover(leases_max as usize, self.bench.now);
         if ours.leases > 0 {
             self.ledger.met(Met::RecoveredBySweep);
         }
-        self.ledger.recovered(leases_max, theirs, self.now)?;
+        self.ledger.recovered(leases_max, theirs, self.bench.now)?;
         same("recover", &theirs, &ours)
     }
 
     async fn clock(&mut self, by: Move) -> Result<(), Wrong> {
         let to = match by {
-            Move::Micros(micros) => Some(Time(self.now.0 + micros)),
+            Move::Micros(micros) => Some(Time(self.bench.now.0 + micros)),
             Move::ToDeadline(n, off) => {
                 let held = self.recent_claims().filter_map(|c| self.ledger.deadline(c.job, c.token));
                 nth_of(held.collect(), n).map(|deadline| Time(deadline.0 + off))
             }
             Move::ToDue(n) => {
-                let job = nth_back(self.tables.jobs.len(), n).and_then(|job| self.core.job(self.tables.jobs[job].1));
+                let job = nth_back(self.tables.ids.len(), n).and_then(|job| self.core.job(self.tables.ids[job].1));
                 job.map(|job| job.run_at)
             }
         };
-        let Some(to) = to.filter(|to| *to > self.now) else { return self.skip() };
-        self.now = to;
-        self.harness.set_clock(to).await;
+        let Some(to) = to.filter(|to| *to > self.bench.now) else { return self.skip() };
+        self.bench.set_clock(to).await;
         self.ledger.tick(to);
         Ok(())
     }
@@ -325,10 +308,10 @@ impl<H: Harness> Runner<H> {
     async fn new_epoch(&mut self, store: &dyn Store) -> Result<(), Wrong> {
         let before = store.epoch().await.map_err(unwell)?;
         let raised = store.new_epoch().await.map_err(unwell)?;
-        self.core.new_epoch(self.now);
+        self.core.new_epoch(self.bench.now);
         let raises = Difference::epoch(before.count, raised.count);
-        self.changes.changed(Subject::store(), &self.by, raises.into_iter().collect(), self.now);
-        self.epoch = raised;
+        self.changes.changed(Subject::store(), &self.by, raises.into_iter().collect(), self.bench.now);
+        self.tables.raised(raised);
         self.ledger.met(Met::EpochRaised);
         same("new_epoch", &raised.count, &(before.count + 1))?;
         same("epoch", &store.epoch().await.map_err(unwell)?, &raised)
@@ -345,7 +328,7 @@ impl<H: Harness> Runner<H> {
             Pick::Any(n) => nth_of(recent().collect(), n),
         };
         let claim = picked.or_else(|| self.claims.last())?;
-        let id = self.tables.jobs[claim.job].0;
+        let id = self.tables.ids[claim.job].0;
         let mut sent = Sent { job: Some(claim.job), id, owner: claim.owner.clone(), token: claim.token };
         match from.twist {
             Twist::None => {}
@@ -370,34 +353,17 @@ impl<H: Harness> Runner<H> {
     }
 }
 
-pub(super) fn unwell(error: StoreError) -> Wrong {
-    format!("the store failed: {error}")
-}
-
-fn nth_recent<T>(items: &[T], n: usize) -> Option<&T> {
-    nth_back(items.len(), n).map(|index| &items[index])
-}
-
-pub(super) fn nth_back(len: usize, n: usize) -> Option<usize> {
-    (len > 0).then(|| len - 1 - n % len)
-}
-
-pub(super) fn nth_of<T>(mut items: Vec<T>, n: usize) -> Option<T> {
-    let len = items.len();
-    (len > 0).then(|| items.swap_remove(n % len))
-}
-
 /// The verbs that a walk sends must stay within what callers may send.
 #[cfg(test)]
 mod tests {
-    use super::super::draw::draw;
     use super::*;
     use tenure_core::queue::Act;
 
     #[test]
     fn the_walk_draws_only_endings_a_caller_may_send() {
-        for step in draw(1, 5_000) {
-            let Op::Finish(endings) = step.op else { continue };
+        let mut chance = Chance::new(1);
+        for drawn in (0..5_000).map(|_| op(&mut chance)) {
+            let Op::Finish(endings) = drawn else { continue };
             for (_, act) in endings {
                 let mut ending = Ending { job: JobId(1), owner: "a".into(), token: Token(1), act };
                 let sent = ending.clone();

@@ -7,6 +7,29 @@ use tenure_core::bounds::KEY_WINDOW_MS_DEFAULT;
 use tenure_core::queue::{Claim, Conflict, Enqueued, Filter, JobId, NewJob, Status};
 use tenure_core::retry::Retry;
 
+scenarios! {
+    __queue_dedup = queue::dedup;
+    q7_the_same_key_and_body_is_the_same_job,
+    q7_a_failed_job_is_remembered_too,
+    q7_only_kind_and_payload_make_the_body,
+    q7_bodies_are_compared_as_values,
+    q7_large_numbers_are_compared_exactly,
+    q7_another_payload_is_a_conflict,
+    q7_another_kind_is_a_conflict,
+    q7_a_conflict_refuses_the_whole_call,
+    q7_the_same_key_twice_in_one_call_is_one_job,
+    q7_two_bodies_in_one_call_are_a_conflict,
+    q7_a_key_belongs_to_its_queue,
+    q7_keys_differ_by_every_byte,
+    q7_after_its_window_the_key_of_an_ended_job_is_free,
+    q7_the_window_is_a_day_by_default,
+    q7_the_key_of_an_unended_job_outlives_its_window,
+    q7_a_key_outlives_its_jobs_row,
+    q7_a_retried_job_is_still_the_answer,
+    i9_many_enqueues_of_one_key_make_one_job,
+    i9_many_bodies_under_one_key_have_one_winner,
+}
+
 fn keyed(payload: &str) -> NewJob {
     NewJob::new("q", "k", payload).key("order-7")
 }

@@ -1,7 +1,4 @@
 //! The operations of a walk.
-//!
-//! Always true: an operation names jobs and claims by how recent they are, never by id, so that a list of operations
-//! means something on every store and still does after some of them were deleted.
 
 use tenure_core::queue::{Act, Action, Change, Status};
 use tenure_core::retry::Backoff;
@@ -26,15 +23,9 @@ pub(super) const PAYLOADS: [(&str, usize); 7] = [
     ("{\"a\":{\"c\":[]},\"b\":10e-1}", 3),
 ];
 
-/// One operation, sent through the first or the second handle of the store.
+/// One operation.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
-    pub(super) second_handle: bool,
-    pub(super) op: Op,
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum Op {
+pub enum Op {
     Enqueue(Vec<Sketch>),
     Claim {
         owner: usize,
@@ -89,26 +80,26 @@ pub(super) enum Op {
 
 /// A job to enqueue.
 #[derive(Clone, Debug)]
-pub(super) struct Sketch {
-    pub(super) queue: usize,
-    pub(super) kind: usize,
+pub struct Sketch {
+    pub queue: usize,
+    pub kind: usize,
     /// Which of [`PAYLOADS`].
-    pub(super) payload: usize,
-    pub(super) priority: i32,
+    pub payload: usize,
+    pub priority: i32,
     /// Microseconds from now, either way.
-    pub(super) run_in: Option<i64>,
-    pub(super) attempts_max: u32,
-    pub(super) backoff: Option<Backoff>,
-    pub(super) timeout_ms: Option<u64>,
-    pub(super) key: Option<usize>,
-    pub(super) key_window_ms: Option<u64>,
-    pub(super) lane: Option<usize>,
-    pub(super) tenant: Option<usize>,
+    pub run_in: Option<i64>,
+    pub attempts_max: u32,
+    pub backoff: Option<Backoff>,
+    pub timeout_ms: Option<u64>,
+    pub key: Option<usize>,
+    pub key_window_ms: Option<u64>,
+    pub lane: Option<usize>,
+    pub tenant: Option<usize>,
 }
 
 /// The job an operator means.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Target {
+pub enum Target {
     /// The nth most recent that waits, is claimed, or has ended.
     In(Status, usize),
     /// The nth most recent.
@@ -119,14 +110,14 @@ pub(super) enum Target {
 
 /// Whose claim a write presents, and what is wrong with it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct From {
-    pub(super) claim: Pick,
-    pub(super) twist: Twist,
+pub struct From {
+    pub claim: Pick,
+    pub twist: Twist,
 }
 
 /// The nth most recent claim among some.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Pick {
+pub enum Pick {
     /// Those that are held.
     Held(usize),
     /// Those that ran out.
@@ -136,7 +127,7 @@ pub(super) enum Pick {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Twist {
+pub enum Twist {
     None,
     /// Someone else's name (which may be the same).
     Owner(usize),
@@ -149,16 +140,16 @@ pub(super) enum Twist {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Beating {
+pub struct Beating {
     /// Without naming a job, if the lease is a shared one.
-    pub(super) whole: bool,
-    pub(super) progress: Option<u8>,
-    pub(super) checkpoint: Option<u8>,
+    pub whole: bool,
+    pub progress: Option<u8>,
+    pub checkpoint: Option<u8>,
 }
 
 /// How far the clock moves; never back.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Move {
+pub enum Move {
     Micros(i64),
     /// Exactly to the deadline of the nth most recent held claim, or some microseconds off.
     ToDeadline(usize, i64),

@@ -13,15 +13,13 @@ mod seen;
 mod writes;
 
 use super::Met;
+use crate::conformance::walk::{Report, Wrong};
 use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::queue::{LaneOnFailure, NewJob, Settings, Status, Verb};
 use tenure_core::{Time, Token};
 
 pub(super) use keys::Body;
 pub(super) use writes::Presented;
-
-/// What is wrong with an answer.
-pub(super) type Wrong = String;
 
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
@@ -41,7 +39,7 @@ pub(super) struct Ledger {
     keys: BTreeMap<(String, String), keys::Key>,
     /// When each owner claimed from a queue, by kinds.
     sighted: BTreeMap<Looked, BTreeSet<Time>>,
-    met: BTreeMap<Met, u64>,
+    pub(super) report: Report<Met>,
 }
 
 /// Owner, queue and kinds of a claim.
@@ -130,11 +128,7 @@ impl Unit {
 
 impl Ledger {
     pub(super) fn met(&mut self, met: Met) {
-        *self.met.entry(met).or_default() += 1;
-    }
-
-    pub(super) fn all_met(self) -> BTreeMap<Met, u64> {
-        self.met
+        self.report.meet(met);
     }
 
     /// Units of `queue` that are on record.

@@ -9,6 +9,23 @@ use tenure_core::queue::{
 use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Time};
 
+scenarios! {
+    __queue_retention = queue::retention;
+    i19_an_ended_job_is_kept_seven_days,
+    i19_unended_jobs_are_never_removed,
+    i19_pruning_is_bounded,
+    i19_each_queue_has_its_own_retention,
+    i19_a_removed_job_is_absent_everywhere,
+    i19_with_no_retention_an_ended_job_is_not_kept,
+    l12_an_ending_of_a_removed_job_is_answered_for_an_hour,
+    l12_every_claim_of_a_removed_job_is_remembered,
+    l12_an_ending_beyond_the_last_hundred_is_answered,
+    l12_beyond_the_last_hundred_and_the_hour_is_unknown,
+    i19_the_job_a_lane_stopped_for_is_kept,
+    i19_a_shared_lease_outlives_its_removed_jobs,
+    l2_what_was_removed_gives_no_number_back,
+}
+
 /// A new job of queue `q`, taken and completed by `a`.
 async fn completed<H: Harness>(w: &World<H>) -> Grip {
     let grip = w.held_by("a").await;

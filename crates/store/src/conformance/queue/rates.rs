@@ -5,6 +5,33 @@ use super::tools::{Grip, LEASE_MS, START, World, at_most, at_most_each, complete
 use tenure_core::Time;
 use tenure_core::queue::{Act, Change, Claim, Idle, NewJob, Rate, Status};
 
+scenarios! {
+    __queue_rates = queue::rates;
+    q2_a_paused_queue_hands_out_nothing,
+    q2_a_pause_leaves_holders_and_enqueues_alone,
+    l7_a_pause_does_not_stop_recovery,
+    q2_a_paused_queue_does_not_close_the_others,
+    q2_an_empty_paused_queue_is_paused,
+    q2_a_rate_binds_each_period_of_the_clock,
+    q2_a_claim_hints_when_a_spent_rate_is_whole_again,
+    q2_a_paused_queue_hints_at_nothing,
+    q2_a_full_queue_hints_at_the_end_of_a_lease_and_not_at_work_that_is_due,
+    q2_a_full_engine_hints_at_the_end_of_any_lease,
+    q2_a_spent_queue_hints_at_the_end_of_its_period_and_not_at_work_that_is_due,
+    q2_work_held_back_hints_at_the_end_of_the_lease_that_holds_it,
+    q2_a_rate_taken_away_and_set_again_is_still_spent,
+    q2_an_unused_rate_is_not_saved,
+    q2_a_released_job_has_spent_its_rate,
+    q2_every_job_of_a_shared_claim_spends_the_rate,
+    q2_a_rate_changes_live,
+    q2_a_tenants_rate_is_its_own,
+    q2_a_tenants_spent_rate_hides_nobody,
+    q2_rates_of_two_queues_are_apart,
+    q2_the_first_reason_that_applies_is_told,
+    q2_reasons_of_several_queues_have_one_order,
+    q2_a_tenants_limit_is_told_before_its_rate,
+}
+
 fn all(owner: &str) -> Claim {
     Claim::new("q", owner).max(100)
 }
