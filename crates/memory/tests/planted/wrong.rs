@@ -16,8 +16,6 @@ pub(super) struct Wrong {
     pub(super) bug: Bug,
     pub(super) last_claims: Mutex<Option<Claims>>,
     pub(super) disguise: Mutex<Disguise>,
-    /// What is wrong with its schedules.
-    pub(super) slip: Option<super::schedule::Slip>,
 }
 
 impl Wrong {
@@ -28,7 +26,6 @@ impl Wrong {
             bug,
             last_claims: Mutex::default(),
             disguise: Mutex::default(),
-            slip: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::Fenced;
 use crate::conformance::Harness;
-use crate::conformance::tools::World;
+use crate::conformance::queue::tools::World;
 use tenure_core::Token;
 use tenure_core::pipeline::{
     Act, Advanced, Beat, Beaten, Claim, ClaimedUnit, Definition, Ended, Ending, Event, NewRun, NewSegment, Recovered,
