@@ -187,12 +187,6 @@ impl Tenure {
         check_advances(&advances)?;
         Ok(self.store.domain_advance(advances).await?)
     }
-
-    /// A worker for many domains at once.
-    #[must_use]
-    pub fn domain_worker(&self) -> DomainWorker {
-        DomainWorker::new(self.clone())
-    }
 }
 
 fn only<T>(answers: Vec<T>) -> Result<T> {
