@@ -3,7 +3,6 @@
 mod domain;
 mod pipeline;
 mod queue;
-mod schema;
 mod size;
 mod sync;
 
@@ -13,11 +12,10 @@ fn main() -> anyhow::Result<()> {
         Some("domain") => domain::run(args),
         Some("pipeline") => pipeline::run(args),
         Some("queue") => queue::run(args),
-        Some("schema") => schema::run(args),
         Some("size") => size::run(args),
         Some("sync") => sync::run(args),
         _ => anyhow::bail!(
-            "usage: tenure-bench schema [--jobs N] [--postgres URL] [--only TEXT]\n       {}\n       {}\n       {}\n       {}\n       {}",
+            "usage: {}\n       {}\n       {}\n       {}\n       {}",
             queue::USAGE.trim_end(),
             size::USAGE.trim_end(),
             domain::USAGE,

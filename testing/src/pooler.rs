@@ -115,6 +115,7 @@ impl Pooler {
              unix_socket_dir = {folder}\n\
              pidfile = {folder}/pooler.pid\n\
              auth_type = any\n\
+             admin_users = postgres\n\
              pool_mode = transaction\n\
              min_pool_size = 2\n\
              default_pool_size = 5\n\

@@ -10,7 +10,7 @@ use tenure_testing::{PostgresServer, ServerOptions};
 use crate::Failure;
 use crate::cargo::{cargo, root, run as run_command, target};
 
-const BENCHES: [&str; 6] = ["domain", "pipeline", "queue", "schema", "size", "sync"];
+const BENCHES: [&str; 5] = ["domain", "pipeline", "queue", "size", "sync"];
 
 /// A peer: a workspace of its own under `bench/peers/`, whose drivers cannot share our lock file.
 struct Peer {

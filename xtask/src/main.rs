@@ -7,6 +7,8 @@ mod architecture;
 mod bench;
 mod cargo;
 mod check;
+mod map;
+mod slowest;
 mod soak;
 mod test;
 
@@ -20,11 +22,10 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test [-p PACKAGE]… [FILTER]… [-- LIBTEST_ARGS]
-                              every test of the workspace, on a private PostgreSQL
+                              every test of the workspace, on a private PostgreSQL; names the slowest
   check                       formatting, lints, documentation, architecture
   bench queue [ARGS]          the queue's bench, on a private, durable PostgreSQL; `--peers graphile_worker`
                               builds that peer as well and measures it beside us
-  bench schema [ARGS]         the bench of candidate schemas, on the same
   bench size [ARGS]           what each verb takes in a store of 10 million finished and 2 million waiting jobs
   bench pipeline [ARGS]       what an advance costs as finished runs pile up; `--runs 10000 --stages 10 --store sqlite`
   soak [--seconds N] [--clients N] [--seed N]

@@ -1,7 +1,8 @@
 //! `cargo xtask test`: every test of the workspace, on one private PostgreSQL.
 //!
-//! Prints what cargo prints; then again what each failing test said, so that the end of a long log tells why; and as the last
-//! line the sum of all the runners' closing lines. Fails if a test failed, a runner did not end well, or no test ran. The server ends with this process, by whatever end: see `tenure-testing`.
+//! Prints what cargo prints; then which tests took longest; then again what each failing test said, so that the end of a
+//! long log tells why; and as the last line the sum of all the runners' closing lines. Fails if a test failed, a runner did
+//! not end well, or no test ran. The server ends with this process, by whatever end: see `tenure-testing`.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::ops::AddAssign;
@@ -12,6 +13,7 @@ use tenure_testing::{PostgresServer, ServerOptions, install_pooler};
 
 use crate::Failure;
 use crate::cargo::cargo;
+use crate::slowest::Slowest;
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let began = Instant::now();
@@ -26,14 +28,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 
     let not_run = |source| Failure::Run { command: "cargo test".to_owned(), source };
     let mut child = command.spawn().map_err(not_run)?;
-    let (mut tally, mut said) = (Tally::default(), Said::default());
+    let mut heard = Heard { slowest: Slowest::of_runners(selection.threads()), ..Heard::default() };
     if let Some(output) = child.stdout.take() {
-        (tally, said) = relay(BufReader::new(output), io::stdout()).map_err(not_run)?;
+        heard.relay(BufReader::new(output), io::stdout()).map_err(not_run)?;
     }
     let status = child.wait().map_err(not_run)?;
     drop(server);
 
-    print!("{}", said.text);
+    let Heard { tally, said, slowest } = heard;
+    print!("{slowest}{}", said.text);
     let none = if tally.passed + tally.failed == 0 { " (no test ran)" } else { "" };
     let seconds = began.elapsed().as_secs_f64();
     println!("\n{} passed, {} failed{}{none} in {seconds:.1} s", tally.passed, tally.failed, tally.remark());
@@ -65,6 +68,14 @@ impl Selection {
             }
         }
         Ok(selection)
+    }
+
+    /// Tests that a runner has under way at once.
+    fn threads(&self) -> usize {
+        let asked = self.libtest.iter().find_map(|argument| argument.strip_prefix("--test-threads="));
+        let told = std::env::var("RUST_TEST_THREADS").ok();
+        let known = asked.or(told.as_deref()).and_then(|number| number.parse().ok());
+        known.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
     }
 
     fn arguments(&self) -> Vec<&str> {
@@ -151,21 +162,30 @@ impl Said {
     }
 }
 
-/// Passes the runners' output on, line by line, counts, and keeps what failing tests said. Bytes, not text: a failing test
-/// may print anything.
-fn relay(mut from: impl BufRead, mut to: impl Write) -> io::Result<(Tally, Said)> {
-    let (mut tally, mut said) = (Tally::default(), Said::default());
-    let mut line = Vec::new();
-    while from.read_until(b'\n', &mut line)? > 0 {
-        to.write_all(&line)?;
-        let text = String::from_utf8_lossy(&line);
-        said.hear(&text);
-        if let Some(counts) = Tally::of_line(&text) {
-            tally += counts;
+/// What the runners' output told.
+#[derive(Debug, Default)]
+struct Heard {
+    tally: Tally,
+    said: Said,
+    slowest: Slowest,
+}
+
+impl Heard {
+    /// Passes the output on, line by line. Bytes, not text: a failing test may print anything.
+    fn relay(&mut self, mut from: impl BufRead, mut to: impl Write) -> io::Result<()> {
+        let mut line = Vec::new();
+        while from.read_until(b'\n', &mut line)? > 0 {
+            to.write_all(&line)?;
+            let text = String::from_utf8_lossy(&line);
+            self.said.hear(&text);
+            self.slowest.hear(&text, Instant::now());
+            if let Some(counts) = Tally::of_line(&text) {
+                self.tally += counts;
+            }
+            line.clear();
         }
-        line.clear();
+        Ok(())
     }
-    Ok((tally, said))
 }
 
 #[cfg(test)]
@@ -182,9 +202,10 @@ mod tests {
             test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
             \u{fffd} test result: said a test\n\
             test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 5 filtered out; finished in 1.20s\n";
-        let (tally, said) = relay(output.as_bytes(), io::sink()).unwrap();
-        assert_eq!(tally, Tally { passed: 5, failed: 1, ignored: 1 });
-        assert_eq!(said, Said::default());
+        let mut heard = Heard::default();
+        heard.relay(output.as_bytes(), io::sink()).unwrap();
+        assert_eq!(heard.tally, Tally { passed: 5, failed: 1, ignored: 1 });
+        assert_eq!(heard.said, Said::default());
     }
 
     #[test]
@@ -195,9 +216,10 @@ mod tests {
              test result: FAILED. 0 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
              test c ... ok\n"
         );
-        let (tally, said) = relay(output.as_bytes(), io::sink()).unwrap();
-        assert_eq!(tally.failed, 2);
-        assert_eq!(said.text, format!("\n---- a stdout ----\nwhy\n\n\n---- b stdout ----\n{}", "x\n".repeat(39)));
+        let mut heard = Heard::default();
+        heard.relay(output.as_bytes(), io::sink()).unwrap();
+        assert_eq!(heard.tally.failed, 2);
+        assert_eq!(heard.said.text, format!("\n---- a stdout ----\nwhy\n\n\n---- b stdout ----\n{}", "x\n".repeat(39)));
     }
 
     #[test]
@@ -213,6 +235,11 @@ mod tests {
             selection.arguments().join(" "),
             "test --locked --no-fail-fast --package tenure-core -- lease fence --nocapture"
         );
+    }
+
+    #[test]
+    fn threads_are_as_many_as_the_runner_was_told() {
+        assert_eq!(Selection::parse(&words("-- --test-threads=3")).unwrap().threads(), 3);
     }
 
     #[test]

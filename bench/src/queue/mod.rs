@@ -19,6 +19,7 @@ mod place;
 pub(crate) mod server;
 mod settings;
 pub(crate) mod table;
+mod worker;
 
 pub(crate) use settings::USAGE;
 
@@ -100,6 +101,7 @@ impl Bench {
             Measure::Bulk => enqueue::bulk(self, backend, table).await,
             Measure::Drain => drain::plain(self, backend, table).await,
             Measure::Hold => drain::held(self, backend, table).await,
+            Measure::Worker => worker::measure(self, backend, table).await,
             Measure::Pickup => pickup::measure(self, backend, table).await,
             Measure::Heartbeat => heartbeat::measure(self, backend, table).await,
         }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::server::{Database, Server};
 use super::settings::{Measure, Settings};
 use super::table::Table;
-use super::{drain, enqueue, pickup};
+use super::{drain, enqueue, pickup, worker};
 
 /// A program under `bench/peers/`.
 #[derive(Debug)]
@@ -82,6 +82,13 @@ impl Peer {
                     if let Some(without) = table.last(&drain::label(batch), self.name) {
                         table.add_peer(&format!("{label}: of without"), "ratio", self.name, drained[0].2 / without);
                     }
+                }
+            }
+            // Its drain is its worker's, at the best setting we know for it.
+            Measure::Worker => {
+                let drained = self.drain(&database, settings.jobs, false).await?;
+                for slots in worker::SLOTS {
+                    table.add_peer(&worker::label(slots), "jobs/s", self.name, drained[0].2);
                 }
             }
             Measure::Pickup => {

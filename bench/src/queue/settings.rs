@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use super::place::Backend;
 
 pub(crate) const USAGE: &str = "\
-tenure-bench queue [--jobs N] [--stores memory,sqlite,postgres] [--only enqueue,bulk,drain,hold,pickup,heartbeat]
+tenure-bench queue [--jobs N] [--stores memory,sqlite,postgres] [--only enqueue,bulk,drain,hold,worker,pickup,heartbeat]
                           [--batches 10,100,500] [--try FILE.sql,…] [--peers graphile_worker] [--million] [--json FILE]
        PostgreSQL is the server named by TENURE_BENCH_POSTGRES. Each FILE is run in a new store's database before it is
        measured, as a column of its own beside the others: a change is tried before it is made.
@@ -24,14 +24,22 @@ pub(crate) enum Measure {
     Bulk,
     Drain,
     Hold,
+    Worker,
     Pickup,
     Heartbeat,
 }
 
 impl Measure {
     /// In the order of the table. A hold comes after the drain it is compared with.
-    pub(crate) const ALL: [Measure; 6] =
-        [Measure::Enqueue, Measure::Bulk, Measure::Drain, Measure::Hold, Measure::Pickup, Measure::Heartbeat];
+    pub(crate) const ALL: [Measure; 7] = [
+        Measure::Enqueue,
+        Measure::Bulk,
+        Measure::Drain,
+        Measure::Hold,
+        Measure::Worker,
+        Measure::Pickup,
+        Measure::Heartbeat,
+    ];
 
     fn word(self) -> &'static str {
         match self {
@@ -39,6 +47,7 @@ impl Measure {
             Measure::Bulk => "bulk",
             Measure::Drain => "drain",
             Measure::Hold => "hold",
+            Measure::Worker => "worker",
             Measure::Pickup => "pickup",
             Measure::Heartbeat => "heartbeat",
         }

@@ -5,8 +5,8 @@
 //! was set to the value it had is no change.
 
 use crate::actor::Actor;
-use crate::queue::words;
 use crate::time::Time;
+use crate::words::words;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 

@@ -152,6 +152,21 @@ impl Pulse {
     }
 }
 
+/// The lease under which a unit is held.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lease {
+    /// Who holds it.
+    pub owner: String,
+    /// Its fencing token.
+    pub token: Token,
+    /// When it was granted.
+    pub granted_at: Time,
+    /// When it runs out, unless renewed.
+    pub expires_at: Time,
+    /// How it was kept so far.
+    pub pulse: Pulse,
+}
+
 /// Whether a lease that runs until `expires_at` is still held at `now` (L1: the last instant is already lost).
 #[must_use]
 pub fn live(expires_at: Time, now: Time) -> bool {

@@ -20,17 +20,23 @@ pub mod actor;
 pub mod bounds;
 pub mod changes;
 pub mod domain;
+mod event;
+mod explain;
+mod id;
 pub mod json;
 pub mod lease;
+mod page;
 pub mod pipeline;
 pub mod queue;
-
 pub mod retry;
 pub mod schedule;
 pub mod sync;
 pub mod time;
+mod words;
 
 pub use actor::Actor;
 pub use bounds::Invalid;
+pub use explain::{Explanation, Why};
 pub use lease::{Epoch, LostReason, Token, Tokens};
+pub use page::Page;
 pub use time::Time;

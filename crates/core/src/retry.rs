@@ -5,7 +5,43 @@
 
 use crate::bounds::{self, Invalid};
 
-/// A job's own backoff: `initial_ms × factor^(n−1)`, at most `max_ms`, moved by up to `jitter` of itself.
+/// Whether and when a failed unit is tried again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Retry {
+    /// By its backoff; `chance` in −1 … 1 moves the wait.
+    Policy {
+        /// Drawn by the caller, so that backends agree.
+        chance: f64,
+    },
+    /// After exactly this long; 0 is now.
+    In {
+        /// Milliseconds.
+        delay_ms: u64,
+    },
+    /// By its backoff, as [`Policy`](Retry::Policy), after an attempt that outlived `timeout_ms`: the last one
+    /// ends it with reason `timeout`.
+    TimedOut {
+        /// Drawn by the caller, so that backends agree.
+        chance: f64,
+    },
+    /// Not at all.
+    Never,
+    /// Not at all, and it is nobody's fault: the handler found it no longer wanted. Reason `cancelled`.
+    Cancel,
+}
+
+impl Retry {
+    /// Refuses what is out of bounds.
+    pub fn check(&self) -> Result<(), Invalid> {
+        match self {
+            Retry::In { delay_ms } => bounds::within("retry_in_ms", *delay_ms, 0, bounds::SPAN_MS_MAX),
+            Retry::Policy { chance } | Retry::TimedOut { chance } => bounds::within_f64("chance", *chance, -1.0, 1.0),
+            Retry::Never | Retry::Cancel => Ok(()),
+        }
+    }
+}
+
+/// A unit's own backoff: `initial_ms × factor^(n−1)`, at most `max_ms`, moved by up to `jitter` of itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Backoff {
     /// The wait after the first failed attempt.

@@ -1,7 +1,7 @@
 //! Chance, for jitter only: nothing here must be hard to guess.
 
 use std::hash::{BuildHasher, RandomState};
-use tenure_core::queue::Retry;
+use tenure_core::retry::Retry;
 
 /// A retry by the job's own backoff, its jitter drawn now; for an [`Ending`](crate::Ending) made by hand.
 #[must_use]

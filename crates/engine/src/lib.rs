@@ -57,16 +57,21 @@ pub use connect::{rusqlite, tokio_postgres};
 pub use error::Error;
 pub use job::{IntoJob, Job};
 pub use operate::{Bulk, BulkStep};
+pub use tenure_core::Explanation;
+pub use tenure_core::Page;
+pub use tenure_core::Why;
+pub use tenure_core::lease::Lease;
 pub use tenure_core::queue::{
     Act, Action, Attempt, Beat, Beaten, Change, Claim, ClaimedJob, Claims, Conflict, Counts, Ended, Ending, Enqueued,
-    Event, Explanation, Filter, Grants, Idle, Job as JobInfo, JobId, LaneOnFailure, Lease, NewJob, Operation,
-    Outcome as AttemptOutcome, Page, Pruned, QueueInfo, Rate, Reason, Recovered, Refusal, Retry, Settings, Sighting,
-    Start, Status, Verb, What, Why, Worker as WorkerInfo,
+    Event, Filter, Grants, Idle, Job as JobInfo, JobId, LaneOnFailure, NewJob, Operation, Outcome as AttemptOutcome,
+    Pruned, QueueInfo, Rate, Reason, Recovered, Refusal, Settings, Sighting, Start, Status, Verb, What,
+    Worker as WorkerInfo,
 };
 pub use tenure_core::retry::Backoff;
+pub use tenure_core::retry::Retry;
 pub use tenure_core::{Actor, Epoch, Invalid, LostReason, Time, Token, bounds, changes};
 pub use tenure_derive::Job;
-pub use tenure_store::{Address, Clock, Finding, Level, Place, StoreError, TransactionError};
+pub use tenure_store::{Address, Clock, Finding, Level, Outcome as StoreOutcome, Place, StoreError, TransactionError};
 pub use transaction::CallerTransaction;
 pub use worker::{Cancelled, Context, Face, Hooks, Outcome, Outcomes, QueueShare, Report, Stop, Worker, worker_name};
 

@@ -1,10 +1,11 @@
 //! What an operator does: settings and limits, cancel and retry, one by one or by filter, and the question why.
 
 use crate::{Error, Result, Tenure};
+use tenure_core::Explanation;
 use tenure_core::bounds;
 use tenure_core::changes::{Changed, Face, Subject};
 use tenure_core::queue::{
-    Action, Change, Explanation, Filter, JobId, Operation, QueueInfo, Refusal, Status, check_running, explain,
+    Action, Change, Filter, JobId, Operation, QueueInfo, Refusal, Status, check_running, explain,
 };
 
 /// Jobs that one step of a bulk action touches: its transaction stays short.

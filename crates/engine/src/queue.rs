@@ -3,10 +3,11 @@
 use crate::rest::Rest;
 use crate::{Error, IntoJob, Result, Tenure, chance};
 use std::time::Duration;
+use tenure_core::Page;
 use tenure_core::bounds;
 use tenure_core::queue::{
-    Act, Beat, Beaten, Claim, Claims, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob, Page, QueueInfo,
-    Start, Worker, timeline,
+    Act, Beat, Beaten, Claim, Claims, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob, QueueInfo, Start,
+    Worker, timeline,
 };
 use tenure_core::{Invalid, LostReason, Token};
 use tenure_store::Listener;

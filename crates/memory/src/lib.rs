@@ -10,10 +10,11 @@ mod sync;
 
 use async_trait::async_trait;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tenure_core::Page;
 use tenure_core::changes::{Changed, Changes, Difference, Face, Subject};
 use tenure_core::queue::{
     Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
-    Operation, Page, Pruned, QueueInfo, Queues, Recovered, Refusal, Situation, Start, Status, Worker,
+    Operation, Pruned, QueueInfo, Queues, Recovered, Refusal, Situation, Start, Status, Worker,
 };
 use tenure_core::{Actor, Epoch, Time};
 use tenure_store::{Clock, Fenced, Finding, Level, Place, QueueStore, Result, Signals, Store, StoreError, Upkeep};

@@ -3,13 +3,13 @@
 use crate::MemoryStore;
 use async_trait::async_trait;
 use std::sync::{MutexGuard, PoisonError};
+use tenure_core::Page;
 use tenure_core::Time;
 use tenure_core::changes::{Difference, Face, Subject, What};
 use tenure_core::pipeline::{
     Advanced, Applied, Beat, Beaten, Claim, Claims, Definition, Ended, Ending, Filter, History, NewRun, PipelineInfo,
     Pipelines, Recovered, Refusal, Run, RunAction, RunId, RunRefusal, RunStatus, StageInfo, StartRefusal, Taken, Unit,
 };
-use tenure_core::queue::Page;
 use tenure_store::{Fenced, PipelineStore, QueueStore, Result, WAKE_ORCHESTRATOR, wake_of_pipeline};
 
 impl MemoryStore {

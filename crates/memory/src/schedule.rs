@@ -3,9 +3,9 @@
 use crate::MemoryStore;
 use async_trait::async_trait;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tenure_core::Page;
 use tenure_core::Time;
 use tenure_core::changes::{Face, Subject, What};
-use tenure_core::queue::Page;
 use tenure_core::schedule::{Due, Fire, Fired, Firing, Put, Refused, Schedule, Schedules};
 use tenure_store::{Result, ScheduleStore};
 

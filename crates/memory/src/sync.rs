@@ -3,8 +3,8 @@
 use crate::MemoryStore;
 use async_trait::async_trait;
 use std::sync::{MutexGuard, PoisonError};
+use tenure_core::Page;
 use tenure_core::Time;
-use tenure_core::queue::Page;
 use tenure_core::sync::{
     Beat, Chunk, ChunkClaim, ChunkFilter, ClaimedChunk, ClaimedSync, Denied, Ended, Ending, Idle, NewChunk, Plan,
     Planned, State, Sync, SyncClaim, SyncEvent, SyncFilter, SyncId, SyncInfo, Syncs, SyncsPruned, SyncsRecovered,

@@ -12,12 +12,12 @@ use crate::error;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
-use socket2::{SockRef, TcpKeepalive};
+use socket2::{SockRef, Socket, TcpKeepalive};
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Shutdown};
 use std::ops::{Deref, DerefMut};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -42,6 +42,8 @@ const LINGER: Duration = Duration::from_secs(300);
 /// A request to cancel is repeated after this, and then more and more rarely, while it has no effect.
 const CANCEL_AGAIN: Duration = Duration::from_secs(1);
 const CANCEL_AGAIN_MAX: Duration = Duration::from_secs(30);
+/// So many of them without effect, and what was given up is waiting where a request to cancel does not reach it.
+const CANCELS_TO_LEAVE: u32 = 2;
 
 /// How what is said on a connection is protected on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,9 +114,9 @@ impl Connector {
         let mut met = StoreError::unavailable("its name has no address");
         for peer in in_time(to.deadline, to.peers()).await? {
             match in_time(to.deadline, self.greet(to, peer)).await {
-                Ok((client, wire, way, misled)) => {
+                Ok((client, wire, socket, way, misled)) => {
                     self.latest.store(server, Ordering::Relaxed);
-                    return Ok(Opened { client, wire, way, misled, server, peer });
+                    return Ok(Opened { client, wire, socket, way, misled, server, peer });
                 }
                 Err(error) => met = error,
             }
@@ -135,8 +137,10 @@ impl Connector {
         StoreError::unavailable(reasons.collect::<Vec<_>>().join("; "))
     }
 
-    async fn greet(&self, to: &Server, peer: Peer) -> Result<(Client, Wire, Way, bool)> {
-        let stream = Lasting(to.dial(peer).await.map_err(StoreError::unavailable)?);
+    async fn greet(&self, to: &Server, peer: Peer) -> Result<(Client, Wire, Socket, Way, bool)> {
+        let stream = to.dial(peer).await.map_err(StoreError::unavailable)?;
+        let socket = stream.socket().map_err(StoreError::unavailable)?;
+        let stream = Lasting(stream);
         let encrypted = Arc::new(AtomicBool::new(false));
         let tls = self.encryption(to, Some(encrypted.clone()))?;
         let (client, mut wire) = to.config.connect_raw(stream, tls).await.map_err(error::of_connect)?;
@@ -152,7 +156,7 @@ impl Connector {
             Peer::Tcp(address) if address.to_canonical().is_loopback() => Way::ClearHere,
             Peer::Tcp(_) => Way::Clear,
         };
-        Ok((client, wire, way, misled))
+        Ok((client, wire, socket, way, misled))
     }
 
     fn encryption(&self, to: &Server, done: Option<Arc<AtomicBool>>) -> Result<Encryption> {
@@ -169,6 +173,10 @@ impl Connector {
     ///
     /// The driver's own way closes it first, and a PgBouncer from 1.18.0 to 1.19.0 whose client leaves before it has passed
     /// the request on ends with all its connections. So here, as libpq does, the server's end is waited for.
+    ///
+    /// A statement that still waits for its turn in a pooler, which is paused or has lost the server, cannot be cancelled: the
+    /// pooler forgets it when its client says goodbye. A server in the middle of one reads no goodbye before its end, so
+    /// nothing is lost by saying it there too.
     pub(crate) async fn stop(&self, session: Session) {
         if session.is_closed() {
             return;
@@ -184,12 +192,16 @@ impl Connector {
         let mut ended = pin!(session.client.batch_execute(""));
         let stopped = async {
             let mut pause = CANCEL_AGAIN;
-            loop {
+            for cancels in 1.. {
                 if let Err(error) = in_time(to.deadline, cancel()).await {
                     tracing::debug!(%error, "a statement that was given up could not be cancelled");
                 }
                 if tokio::time::timeout(pause, &mut ended).await.is_ok() {
                     break;
+                }
+                if cancels == CANCELS_TO_LEAVE {
+                    // Fails where the other end has left before.
+                    let _ = session.socket.shutdown(Shutdown::Write);
                 }
                 pause = (pause * 2).min(CANCEL_AGAIN_MAX);
             }
@@ -255,6 +267,7 @@ impl Server {
 pub(crate) struct Opened {
     client: Client,
     wire: Wire,
+    socket: Socket,
     way: Way,
     misled: bool,
     server: usize,
@@ -268,7 +281,7 @@ impl Opened {
         slot: OwnedSemaphorePermit,
         mut hear: impl FnMut(Notification) + Send + 'static,
     ) -> Session {
-        let Opened { client, mut wire, way, misled, server, peer } = self;
+        let Opened { client, mut wire, socket, way, misled, server, peer } = self;
         let (open, mut let_go) = oneshot::channel();
         tokio::spawn(async move {
             let mut closed = pin!(async {
@@ -288,13 +301,15 @@ impl Opened {
             }
             drop(slot);
         });
-        Session { client, way, misled, server, peer, _open: open }
+        Session { client, socket, way, misled, server, peer, _open: open }
     }
 }
 
 /// A session of a server. Dropped, it is closed, once what it is in the middle of has ended.
 pub(crate) struct Session {
     client: Client,
+    /// The connection itself, below what drives it.
+    socket: Socket,
     way: Way,
     misled: bool,
     server: usize,
@@ -333,6 +348,17 @@ enum Stream {
     Tcp(TcpStream),
     #[cfg(unix)]
     Unix(UnixStream),
+}
+
+impl Stream {
+    /// Another handle to it.
+    fn socket(&self) -> io::Result<Socket> {
+        match self {
+            Stream::Tcp(one) => SockRef::from(one).try_clone(),
+            #[cfg(unix)]
+            Stream::Unix(one) => SockRef::from(one).try_clone(),
+        }
+    }
 }
 
 /// Does the same with either kind.

@@ -3,9 +3,10 @@
 use serde_json::Value;
 use std::error::Error;
 use tenure_core::bounds::ATTEMPTS_KEPT;
+use tenure_core::lease::Lease;
 use tenure_core::lease::Pulse;
 use tenure_core::queue::{
-    Attempt, Event, Job, JobId, LaneOnFailure, Lease, Outcome, QueueInfo, Rate, Reason, Settings, Status, Verb, What,
+    Attempt, Event, Job, JobId, LaneOnFailure, Outcome, QueueInfo, Rate, Reason, Settings, Status, Verb, What,
 };
 use tenure_core::retry::Backoff;
 use tenure_core::{LostReason, Time, Token};

@@ -47,7 +47,8 @@ use crate::{caller, migrate, queue};
 use rusqlite::{Connection, Transaction};
 use std::path::Path;
 use tenure_core::queue::rules::{Judgement, Presented};
-use tenure_core::queue::{Act, Ended, Ending, Enqueued, JobId, NewJob, Retry};
+use tenure_core::queue::{Act, Ended, Ending, Enqueued, JobId, NewJob};
+use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Token};
 use tenure_store::{Clock, Place};
 

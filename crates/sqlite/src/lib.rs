@@ -47,10 +47,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use tenure_core::Page;
 use tenure_core::changes::{Changed, Subject};
 use tenure_core::queue::{
     Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
-    Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Sight, Situation, Start, Status, Worker, worker,
+    Operation, Pruned, QueueInfo, Recovered, Refusal, Sight, Situation, Start, Status, Worker, worker,
 };
 use tenure_core::{Actor, Epoch, Time};
 use tenure_store::{Clock, Fenced, Finding, QueueStore, Result, Sightings, Signals, Store, StoreError, Upkeep};

@@ -1,65 +1,27 @@
 //! Domains in one SQLite file: the suite, walks, crowds over two handles, and what the tables promise.
 
-use async_trait::async_trait;
-use rusqlite::Connection;
-use std::sync::Arc;
-use tempfile::TempDir;
+#[path = "support/suite.rs"]
+mod suite;
+
+use suite::File;
 use tenure_core::domain::{Acquire, Advance, Change, Held};
 use tenure_core::{Actor, Time};
-use tenure_sqlite::{SqliteOptions, SqliteStore, Synchronous, rusqlite};
-use tenure_store::conformance::Harness;
-use tenure_store::conformance::domain::{crowds, walks};
-use tenure_store::{Clock, DomainStore, Store, Upkeep};
-
-/// A file of its own for each test, without waiting for the disk: asked is what is answered, not what survives.
-struct File {
-    store: Arc<SqliteStore>,
-    clock: Clock,
-    dir: TempDir,
-}
-
-async fn handle(dir: &TempDir, clock: &Clock) -> Arc<SqliteStore> {
-    let url = format!("sqlite:{}", dir.path().join("tenure.db").display());
-    let options = SqliteOptions::new().clock(clock.clone()).synchronous(Synchronous::Off);
-    Arc::new(SqliteStore::open_with(&url, options).await.unwrap())
-}
+use tenure_sqlite::rusqlite;
+use tenure_store::conformance::domain::crowds;
+use tenure_store::conformance::{DomainWalk, Harness, walks};
+use tenure_store::{DomainStore, Upkeep};
 
 impl File {
-    fn raw(&self) -> Connection {
-        Connection::open(self.dir.path().join("tenure.db")).unwrap()
-    }
-
     fn count(&self, table: &str) -> i64 {
         self.raw().query_row(&["SELECT count(*) FROM ", table].concat(), [], |row| row.get(0)).unwrap()
     }
 }
 
-#[async_trait]
-impl Harness for File {
-    async fn open(start: Time) -> File {
-        let (dir, clock) = (tempfile::tempdir().unwrap(), Clock::manual(start));
-        File { store: handle(&dir, &clock).await, clock, dir }
-    }
-
-    fn store(&self) -> Arc<dyn Store> {
-        self.store.clone()
-    }
-
-    async fn set_clock(&self, now: Time) {
-        self.clock.set(now);
-    }
-
-    async fn another(&self) -> Arc<dyn Store> {
-        handle(&self.dir, &self.clock).await
-    }
-}
-
-tenure_store::domain_conformance!(File);
+tenure_store::conformance!(domain, File);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn twenty_thousand_steps_agree_with_core() {
-    let report = walks::<File>(0..14, 1_500).await;
-    println!("{} operations met {:?}", report.steps, report.met);
+    walks::<DomainWalk, File>(0..14, 1_500).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

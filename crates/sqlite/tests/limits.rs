@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use support::{File, claim, complete};
-use tenure_core::queue::{Act, Change, Claim, Ending, Idle, JobId, NewJob, Retry};
+use tenure_core::queue::{Act, Change, Claim, Ending, Idle, JobId, NewJob};
+use tenure_core::retry::Retry;
 use tenure_sqlite::{SqliteOptions, SqliteStore, Synchronous};
 use tenure_store::{Clock, QueueStore};
 

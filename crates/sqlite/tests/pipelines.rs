@@ -7,7 +7,7 @@ use support::File;
 use tenure_core::pipeline::{
     Act, Claim, ClaimedUnit, Definition, Ending, NewRun, Recovered, RunStatus, Stage, Status, UnitKey,
 };
-use tenure_core::queue::Retry;
+use tenure_core::retry::Retry;
 use tenure_sqlite::SqliteStore;
 use tenure_sqlite::rusqlite::Connection;
 use tenure_store::PipelineStore;

@@ -1,64 +1,24 @@
 //! The suite of syncs on a real file, and what only a file can show.
 
-use async_trait::async_trait;
+#[path = "support/suite.rs"]
+mod suite;
+
 use std::sync::Arc;
-use tempfile::TempDir;
+use suite::File;
 use tenure_core::Time;
 use tenure_core::sync::{Act, Beat, ChunkClaim, Ending, NewChunk, Plan, Refused, State, SyncClaim, SyncFilter, Unit};
-use tenure_sqlite::{SqliteOptions, SqliteStore, Synchronous, in_transaction, rusqlite};
-use tenure_store::conformance::Harness;
-use tenure_store::{Clock, Store, SyncStore};
+use tenure_sqlite::{SqliteStore, in_transaction, rusqlite};
+use tenure_store::SyncStore;
+use tenure_store::conformance::{Harness, SyncWalk, walks};
 
 /// 2023-11-14T22:13:20Z.
 const START: Time = Time(1_700_000_000_000_000);
 
-/// A file of its own for each test, without waiting for the disk: the suite asks what is answered.
-struct File {
-    store: Arc<SqliteStore>,
-    clock: Clock,
-    dir: TempDir,
-}
-
-async fn handle(dir: &TempDir, clock: &Clock) -> Arc<SqliteStore> {
-    let url = format!("sqlite:{}", dir.path().join("tenure.db").display());
-    let options = SqliteOptions::new().clock(clock.clone()).synchronous(Synchronous::Off);
-    Arc::new(SqliteStore::open_with(&url, options).await.unwrap())
-}
-
-impl File {
-    /// A connection that knows nothing of Tenure.
-    fn hand(&self) -> rusqlite::Connection {
-        rusqlite::Connection::open(self.dir.path().join("tenure.db")).unwrap()
-    }
-}
-
-#[async_trait]
-impl Harness for File {
-    async fn open(start: Time) -> File {
-        let (dir, clock) = (tempfile::tempdir().unwrap(), Clock::manual(start));
-        File { store: handle(&dir, &clock).await, clock, dir }
-    }
-
-    fn store(&self) -> Arc<dyn Store> {
-        self.store.clone()
-    }
-
-    async fn set_clock(&self, now: Time) {
-        self.clock.set(now);
-    }
-
-    async fn another(&self) -> Arc<dyn Store> {
-        handle(&self.dir, &self.clock).await
-    }
-}
-
-tenure_store::sync_conformance!(File);
+tenure_store::conformance!(sync, File);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn walks_agree_with_core() {
-    let report = tenure_store::conformance::sync::walks::<File>(100..120, 1_200).await;
-    let repeats_one = std::env::var_os("TENURE_SEED").is_some() || std::env::var_os("TENURE_STEPS").is_some();
-    assert!(report.steps >= 20_000 || repeats_one, "only {} operations", report.steps);
+    walks::<SyncWalk, File>(100..120, 1_200).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -101,7 +61,7 @@ async fn l7_damaged_rows_never_stop_the_recovery_of_the_others() {
         store.claim_chunk(ChunkClaim::new(sync, "w").lease_ms(lease_ms)).await.unwrap().unwrap();
         syncs.push(sync);
     }
-    let hand = file.hand();
+    let hand = file.raw();
     hand.execute_batch(
         "UPDATE sync_job SET reason = 'no such word' WHERE matrix_id = 'bad';
          UPDATE sync_chunk SET reason = 'no such word' WHERE matrix_id = 'bad';",
@@ -132,7 +92,7 @@ async fn l10_a_heartbeat_is_answered_while_a_large_plan_is_under_way() {
     let store = &file.store;
     let small = store.plan_sync(Plan::new("small")).await.unwrap().unwrap().id;
     let held = store.claim_sync(SyncClaim::new("w")).await.unwrap().unwrap();
-    let hand = file.hand();
+    let hand = file.raw();
     hand.busy_timeout(std::time::Duration::ZERO).unwrap();
     let planner = Arc::clone(store);
     let planning =
@@ -191,7 +151,7 @@ const DAMAGE: &str =
 async fn s4_a_large_plan_that_meets_a_fault_leaves_everything_as_it_was() {
     let file = File::open(START).await;
     ended_pass(&file).await;
-    let hand = file.hand();
+    let hand = file.raw();
     let before = TABLES.map(|table| dump(&hand, table));
     hand.execute_batch(DAMAGE).unwrap();
     let plan = || Plan::new("m").chunks(many(6_000));
@@ -217,7 +177,7 @@ async fn s4_a_large_plan_whose_process_died_is_undone() {
     for pruned in [true, false] {
         let file = File::open(START).await;
         ended_pass(&file).await;
-        let hand = file.hand();
+        let hand = file.raw();
         let before = TABLES.map(|table| dump(&hand, table));
         // Neither can the plan go on nor be undone: it stays as a process leaves it that dies.
         let dead = "CREATE TRIGGER dead BEFORE DELETE ON sync_taken BEGIN SELECT raise(ABORT, 'dead'); END";

@@ -4,7 +4,8 @@ mod support;
 
 use rusqlite::{Connection, TransactionBehavior};
 use support::File;
-use tenure_core::queue::{Act, Beat, Claim, ClaimedJob, Ending, NewJob, Reason, Retry, Status};
+use tenure_core::queue::{Act, Beat, Claim, ClaimedJob, Ending, NewJob, Reason, Status};
+use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Token};
 use tenure_sqlite::in_transaction::{self, Error};
 use tenure_sqlite::{SqliteStore, rusqlite};

@@ -2,11 +2,11 @@
 
 use crate::Result;
 use async_trait::async_trait;
+use tenure_core::Page;
 use tenure_core::domain::{
     Acquire, Acquired, Advance, Advanced, Answer, Beaten, Change, DomainInfo, Event, Failed, Held, Recovered, Skip,
     Skipped, State, Succeeded,
 };
-use tenure_core::queue::Page;
 
 /// Exclusive, ordered work per key (D1 to D8).
 ///

@@ -23,10 +23,11 @@ mod wake;
 
 use async_trait::async_trait;
 use std::sync::Arc;
+use tenure_core::Page;
 use tenure_core::changes::{Changed, Subject};
 use tenure_core::queue::{
     Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
-    Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status, Worker,
+    Operation, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status, Worker,
 };
 use tenure_core::{Actor, Epoch, LostReason, Time};
 

@@ -5,11 +5,11 @@
 
 use crate::{Fenced, Result};
 use async_trait::async_trait;
+use tenure_core::Page;
 use tenure_core::pipeline::{
     Advanced, Applied, Beat, Beaten, Claim, Claims, Definition, Ended, Ending, Filter, History, NewRun, PipelineInfo,
     Recovered, Refusal, Run, RunAction, RunId, RunRefusal, RunStatus, StageInfo, StartRefusal, Taken, Unit,
 };
-use tenure_core::queue::Page;
 
 /// The name under which waiting workers of a pipeline are woken. Not a name a queue can have.
 #[must_use]

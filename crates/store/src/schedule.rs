@@ -2,8 +2,8 @@
 
 use crate::Result;
 use async_trait::async_trait;
+use tenure_core::Page;
 use tenure_core::Time;
-use tenure_core::queue::Page;
 use tenure_core::schedule::{Due, Fire, Fired, Firing, Put, Refused, Schedule};
 
 /// Jobs that are enqueued by the clock. Any number of schedulers may look and fire at once, on any number of machines.

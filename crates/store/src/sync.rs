@@ -2,8 +2,8 @@
 
 use crate::{Fenced, Result};
 use async_trait::async_trait;
+use tenure_core::Page;
 use tenure_core::Time;
-use tenure_core::queue::Page;
 use tenure_core::sync::{
     Beat, Chunk, ChunkClaim, ChunkFilter, ClaimedChunk, ClaimedSync, Denied, Ended, Ending, Idle, NewChunk, Plan,
     Planned, Refused, State, Sync, SyncClaim, SyncEvent, SyncFilter, SyncId, SyncInfo, SyncsPruned, SyncsRecovered,

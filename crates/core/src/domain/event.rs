@@ -7,9 +7,10 @@
 use super::answer::Refused;
 use crate::actor::Actor;
 use crate::changes::{Changed, Difference};
+use crate::event::times;
 use crate::lease::Token;
-use crate::queue::{times, words};
 use crate::time::Time;
+use crate::words::words;
 use std::collections::VecDeque;
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use super::request::{Acquire, Advance, Change, DomainInfo, Held, Recovered, Skip
 use super::rules::{self, Asker};
 use crate::actor::Actor;
 use crate::lease::Token;
-use crate::queue::Page;
+use crate::page::Page;
 use crate::time::Time;
 use std::collections::BTreeMap;
 use std::convert::Infallible;

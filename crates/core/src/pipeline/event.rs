@@ -5,9 +5,10 @@
 use super::request::History;
 use super::unit::{Outcome, Reason, Run, RunId, RunStatus, StageInfo, Verb};
 use crate::actor::Actor;
+use crate::event::{beginning, times};
 use crate::lease::{LostReason, Token};
-use crate::queue::{times, words};
 use crate::time::Time;
+use crate::words::words;
 
 words! {
     /// The kinds of events.
@@ -82,9 +83,6 @@ pub struct Event {
     pub count: u32,
 }
 
-/// Characters of an error that an event repeats; the whole text stays with the attempt.
-const ERROR_CHARS: usize = 200;
-
 impl Event {
     /// An event of the run itself.
     #[must_use]
@@ -134,7 +132,7 @@ impl Event {
     /// With the beginning of an error.
     #[must_use]
     pub fn error(mut self, error: Option<&str>) -> Event {
-        self.error = error.map(|error| error.chars().take(ERROR_CHARS).collect());
+        self.error = error.map(beginning);
         self
     }
 

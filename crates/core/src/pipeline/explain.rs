@@ -1,8 +1,8 @@
 //! Why does a run not go on? One sentence for each stage that is not `DONE`.
 
 use super::unit::{Run, RunStatus, StageInfo, Status};
+use crate::explain::{Explanation, Why};
 use crate::lease::live;
-use crate::queue::{Explanation, Why};
 use crate::time::Time;
 
 /// What each stage waits for, the most telling first.
@@ -24,7 +24,7 @@ pub fn explain(run: &Run, stages: &[StageInfo], now: Time) -> Explanation {
         let message = "every stage is DONE; the orchestrator has yet to settle the run".to_owned();
         reasons.push(why("waiting_for_the_orchestrator", message));
     }
-    Explanation { summary: reasons[0].message.clone(), reasons }
+    Explanation::of(reasons)
 }
 
 fn of_stage(stage: &StageInfo, all: &[StageInfo], now: Time) -> Option<(u8, Why)> {

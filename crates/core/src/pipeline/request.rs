@@ -7,8 +7,9 @@ use super::{ARTIFACTS_MAX, Event, SEGMENTS_MAX, STAGES_MAX, VERSION_MAX};
 use crate::bounds::{self, Code, Invalid};
 use crate::json;
 use crate::lease::{LostReason, Token};
-use crate::queue::{Retry, words};
+use crate::retry::Retry;
 use crate::time::Time;
+use crate::words::words;
 use std::collections::BTreeSet;
 use std::fmt;
 

@@ -3,7 +3,7 @@
 use super::request::{Act, Ended};
 use super::unit::{Attempt, Outcome, Reason, Record, Status, Unit, Verb};
 use crate::lease::{LostReason, Token, live};
-use crate::queue::Retry;
+use crate::retry::Retry;
 use crate::time::Time;
 
 /// Whether a write counts.

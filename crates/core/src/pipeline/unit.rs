@@ -2,10 +2,12 @@
 
 use super::UnitKey;
 use super::graph::Definition;
+use crate::id;
+use crate::lease::Lease;
 use crate::lease::{Pulse, Token};
-use crate::queue::{Lease, words};
 use crate::retry::Backoff;
 use crate::time::Time;
+use crate::words::words;
 use std::fmt;
 use std::str::FromStr;
 
@@ -22,10 +24,8 @@ impl fmt::Display for RunId {
 impl FromStr for RunId {
     type Err = ();
 
-    /// Only the spelling that [`Display`](fmt::Display) gives.
     fn from_str(text: &str) -> Result<RunId, ()> {
-        let id = text.parse().map(RunId).map_err(drop)?;
-        if id.to_string() == text && id.0 > 0 { Ok(id) } else { Err(()) }
+        id::parse(text).map(RunId)
     }
 }
 

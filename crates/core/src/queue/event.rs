@@ -3,11 +3,13 @@
 //! Abnormal transitions and operator actions are stored as they happen; what goes well is read off the job and its
 //! attempts, so that the hot path writes no event. [`timeline`] merges both.
 
-use super::job::{Job, JobId, Outcome, Reason, words};
+use super::job::{Job, JobId, Outcome, Reason};
 use super::request::Verb;
 use crate::actor::Actor;
+use crate::event::{beginning, rounded, times};
 use crate::lease::{LostReason, Token};
 use crate::time::Time;
+use crate::words::words;
 
 words! {
     /// The kinds of events.
@@ -76,9 +78,6 @@ pub struct Event {
 /// ones whose last came longest ago are forgotten.
 pub const REFUSALS_KEPT: usize = 100;
 
-/// Characters of an error that an event repeats; the whole text stays with the attempt.
-pub(super) const EVENT_ERROR_CHARS: usize = 200;
-
 impl Event {
     /// An event with nothing but its time, job and kind.
     #[must_use]
@@ -119,7 +118,7 @@ impl Event {
     /// With the beginning of an error.
     #[must_use]
     pub fn error(mut self, error: Option<&str>) -> Event {
-        self.error = error.map(|error| error.chars().take(EVENT_ERROR_CHARS).collect());
+        self.error = error.map(beginning);
         self
     }
 
@@ -175,16 +174,6 @@ impl Event {
     }
 }
 
-/// How often something happened from the first time to the last, where it was counted into one event.
-pub(crate) fn times(count: u64, first_at: Option<Time>, at: Time) -> String {
-    let ms = first_at.map_or(0, |first| at.ms_since(first));
-    match (count, ms) {
-        (..=1, _) => String::new(),
-        (_, 0) => format!(" ({count} times)"),
-        _ => format!(" ({count} times in {})", rounded(ms)),
-    }
-}
-
 /// Counts a refusal into the event of its token and reason; another token's, or another reason's, is another event (L8).
 pub(super) fn count_refusal(events: &mut Vec<Event>, refused: Event) {
     let same =
@@ -199,15 +188,6 @@ pub(super) fn count_refusal(events: &mut Vec<Event>, refused: Event) {
         && let Some((oldest, _)) = refusals().min_by_key(|(place, event)| (event.at, *place))
     {
         events.remove(oldest);
-    }
-}
-
-/// A span as a person would say it.
-fn rounded(ms: u64) -> String {
-    match ms {
-        0..=999 => format!("{ms} ms"),
-        1_000..=119_999 => format!("{:.1} s", ms as f64 / 1_000.0),
-        _ => format!("{} min", ms / 60_000),
     }
 }
 

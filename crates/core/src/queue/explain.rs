@@ -5,6 +5,7 @@
 use super::job::{Job, JobId, Status};
 use super::settings::{Rate, Settings};
 use super::worker::{LATELY_MS, Watch};
+use crate::explain::{Explanation, Why};
 use crate::lease::live;
 use crate::time::Time;
 
@@ -39,25 +40,6 @@ pub struct Situation {
     pub watch: Watch,
 }
 
-/// One reason, with a stable code.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Why {
-    /// `finished`, `held`, `lease_expired`, `not_due`, `paused`, `no_worker_lately`, `lane_blocked`, `at_capacity`,
-    /// `tenant_at_limit`, `behind_in_lane`, `rate_limited` or `waiting_for_a_worker`.
-    pub code: &'static str,
-    /// A sentence.
-    pub message: String,
-}
-
-/// The answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Explanation {
-    /// One sentence: the first reason.
-    pub summary: String,
-    /// All of them, the most telling first.
-    pub reasons: Vec<Why>,
-}
-
 /// Explains a situation at `now`.
 #[must_use]
 pub fn explain(of: &Situation, now: Time) -> Explanation {
@@ -66,7 +48,7 @@ pub fn explain(of: &Situation, now: Time) -> Explanation {
         Status::Running => vec![held(&of.job, now)],
         Status::Queued => waiting(of, now),
     };
-    Explanation { summary: reasons[0].message.clone(), reasons }
+    Explanation::of(reasons)
 }
 
 fn finished(job: &Job, now: Time) -> Why {

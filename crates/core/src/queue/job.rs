@@ -1,8 +1,10 @@
 //! One job, and what is remembered of each time it was claimed.
 
-use crate::lease::{Pulse, Token};
+use crate::id;
+use crate::lease::{Lease, Pulse, Token};
 use crate::retry::Backoff;
 use crate::time::Time;
+use crate::words::words;
 use std::fmt;
 use std::str::FromStr;
 
@@ -19,44 +21,10 @@ impl fmt::Display for JobId {
 impl FromStr for JobId {
     type Err = ();
 
-    /// Only the spelling that [`Display`](fmt::Display) gives: `007` is not the id `7`.
     fn from_str(text: &str) -> Result<JobId, ()> {
-        let id = text.parse().map(JobId).map_err(drop)?;
-        if id.to_string() == text && id.0 > 0 { Ok(id) } else { Err(()) }
+        id::parse(text).map(JobId)
     }
 }
-
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name { $($(#[$variant_doc])* $variant,)+ }
-
-        impl $name {
-            /// Every variant, in the order of its declaration.
-            pub const ALL: &'static [$name] = &[$($name::$variant,)+];
-
-            /// The word used in the database, on the wire and on the screen.
-            #[must_use]
-            pub fn as_str(self) -> &'static str {
-                match self { $($name::$variant => $word,)+ }
-            }
-
-            /// The variant spelled `word`.
-            #[must_use]
-            pub fn parse(word: &str) -> Option<$name> {
-                match word { $($word => Some($name::$variant),)+ _ => None }
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-    };
-}
-pub(crate) use words;
 
 words! {
     /// Where a job stands (Q1). Scheduled or backing-off work is `Queued` with a future `run_at`.
@@ -134,21 +102,6 @@ pub struct Attempt {
     /// What went wrong.
     pub error: Option<String>,
     /// How its lease was kept.
-    pub pulse: Pulse,
-}
-
-/// The lease under which a job runs now.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Lease {
-    /// Who holds it.
-    pub owner: String,
-    /// Its fencing token.
-    pub token: Token,
-    /// When it was granted.
-    pub granted_at: Time,
-    /// When it runs out, unless renewed.
-    pub expires_at: Time,
-    /// How it was kept so far.
     pub pulse: Pulse,
 }
 

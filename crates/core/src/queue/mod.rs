@@ -21,17 +21,14 @@ pub mod rules;
 mod settings;
 pub mod worker;
 
-pub(crate) use event::times;
-pub(crate) use job::words;
-
 pub use event::{Event, REFUSALS_KEPT, What, timeline};
-pub use explain::{Explanation, Situation, Why, explain};
-pub use job::{Attempt, Job, JobId, Lease, Outcome, Reason, Status};
+pub use explain::{Situation, explain};
+pub use job::{Attempt, Job, JobId, Outcome, Reason, Status};
 pub use model::Queues;
 pub use operate::{Action, Operation, Refusal};
 pub use request::{
     Act, Beat, Beaten, Claim, ClaimedJob, Claims, Conflict, Counts, Ended, Ending, Enqueued, Filter, Grants, Idle,
-    NewJob, Page, Pruned, QueueInfo, Recovered, Retry, Start, Verb,
+    NewJob, Pruned, QueueInfo, Recovered, Start, Verb,
 };
 pub use settings::{Change, LaneOnFailure, RETENTION_MS_DEFAULT, Rate, Settings, check_running};
 pub use worker::{Sight, Sighting, Watch, Worker};

@@ -1,7 +1,8 @@
 //! What an operator may do to a job: cancel it, or try it again (L9, L11).
 
-use super::job::{JobId, words};
+use super::job::JobId;
 use crate::bounds::{self, Invalid};
+use crate::words::words;
 
 /// One operator action on one job.
 #[derive(Clone, Debug, PartialEq, Eq)]

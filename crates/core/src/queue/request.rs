@@ -3,13 +3,14 @@
 //! Requests are plain data. `check` refuses what is out of bounds, in the words of [`bounds`]; the library calls it
 //! before a backend sees the request, so every surface and backend refuses alike.
 
-use super::job::{JobId, Status, words};
+use super::job::{JobId, Status};
 use super::settings::Settings;
 use crate::bounds::{self, Code, Invalid};
 use crate::json;
 use crate::lease::Token;
-use crate::retry::Backoff;
+use crate::retry::{Backoff, Retry};
 use crate::time::Time;
+use crate::words::words;
 
 /// A job to enqueue.
 #[derive(Clone, Debug, PartialEq)]
@@ -438,31 +439,6 @@ words! {
     }
 }
 
-/// Whether and when a failed job is tried again.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Retry {
-    /// By the job's backoff; `chance` in −1 … 1 moves the wait.
-    Policy {
-        /// Drawn by the caller, so that backends agree.
-        chance: f64,
-    },
-    /// After exactly this long; 0 is now.
-    In {
-        /// Milliseconds.
-        delay_ms: u64,
-    },
-    /// By the job's backoff, as [`Policy`](Retry::Policy), after an attempt that outlived `timeout_ms`: the last one
-    /// ends the job with reason `timeout`.
-    TimedOut {
-        /// Drawn by the caller, so that backends agree.
-        chance: f64,
-    },
-    /// Not at all.
-    Never,
-    /// Not at all, and it is nobody's fault: the handler found it no longer wanted. Reason `cancelled`.
-    Cancel,
-}
-
 /// How the holder ends a claim (Q4).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Act {
@@ -521,13 +497,7 @@ impl Ending {
             Act::Complete { result } => check_json("result", result.as_deref()),
             Act::Fail { error, retry } => {
                 *error = bounds::clipped(error);
-                match retry {
-                    Retry::In { delay_ms } => bounds::within("retry_in_ms", *delay_ms, 0, bounds::SPAN_MS_MAX),
-                    Retry::Policy { chance } | Retry::TimedOut { chance } => {
-                        bounds::within_f64("chance", *chance, -1.0, 1.0)
-                    }
-                    Retry::Never | Retry::Cancel => Ok(()),
-                }
+                retry.check()
             }
             Act::Snooze { delay_ms } => bounds::within("delay_ms", *delay_ms, 0, bounds::SPAN_MS_MAX),
             Act::Release => Ok(()),
@@ -577,15 +547,6 @@ pub struct Filter {
     pub status: Option<Status>,
     /// Only of this kind.
     pub kind: Option<String>,
-}
-
-/// A page of a list, newest first.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Page<T> {
-    /// The items.
-    pub items: Vec<T>,
-    /// Whether more follow after the last of them.
-    pub more: bool,
 }
 
 /// How many jobs of a queue stand where, each exact up to [`COUNT_MAX`](bounds::COUNT_MAX).

@@ -4,9 +4,10 @@
 //! an expiry does. Backends that repeat these rules in SQL for speed are compared with them by the conformance suite.
 
 use super::job::{Attempt, Outcome, Reason, Status};
-use super::request::{Act, Ended, Retry, Verb};
+use super::request::{Act, Ended, Verb};
 use crate::lease::{LostReason, Token, live};
 use crate::retry::Backoff;
+use crate::retry::Retry;
 use crate::time::Time;
 
 /// The claim a writer presents.

@@ -1,9 +1,9 @@
 //! What an operator sets on a queue, and on the engine.
 
-use super::job::words;
 use crate::bounds::{self, Invalid};
 use crate::changes::Difference;
 use crate::time::Time;
+use crate::words::words;
 
 words! {
     /// What a lane does after one of its jobs failed for good (Q9). A cancelled job never blocks.

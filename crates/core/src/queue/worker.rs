@@ -9,7 +9,8 @@
 //! used, of a claim no more than [`KINDS_KEPT`] kinds, of a queue no more than [`SIGHTINGS_MAX`] sightings, the newest.
 //! Pure: a backend brings the rows; [`workers`] and [`Watch::of`] say what they mean.
 
-use super::request::{Claim, Page};
+use super::request::Claim;
+use crate::page::Page;
 use crate::time::Time;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,7 +4,8 @@
 
 use super::request::{Due, DueSchedule, Fire, Fired, Firing, Put, Refused, Schedule};
 use super::rules::{self, FIRINGS_KEPT, Standing};
-use crate::queue::{NewJob, Page, Queues};
+use crate::page::Page;
+use crate::queue::{NewJob, Queues};
 use crate::time::Time;
 use std::collections::BTreeMap;
 use std::ops::Bound;

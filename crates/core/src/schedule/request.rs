@@ -2,9 +2,10 @@
 
 use crate::bounds::{self, Code, Invalid};
 use crate::changes::Difference;
-use crate::queue::{JobId, NewJob, words};
+use crate::queue::{JobId, NewJob};
 use crate::retry::Backoff;
 use crate::time::Time;
+use crate::words::words;
 
 /// Bytes of a cron expression.
 const CRON_BYTES_MAX: usize = 256;

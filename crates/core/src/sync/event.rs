@@ -3,9 +3,10 @@
 use super::request::Verb;
 use super::unit::{Reason, Sync, SyncId, Unit};
 use crate::actor::Actor;
+use crate::event::{beginning, times};
 use crate::lease::{LostReason, Token};
-use crate::queue::{times, words};
 use crate::time::Time;
+use crate::words::words;
 
 words! {
     /// The kinds of events.
@@ -62,9 +63,6 @@ pub struct SyncEvent {
     pub count: u32,
 }
 
-/// Characters of an error that an event repeats.
-const EVENT_ERROR_CHARS: usize = 200;
-
 impl SyncEvent {
     /// An event with nothing but its time, unit and kind.
     #[must_use]
@@ -105,7 +103,7 @@ impl SyncEvent {
     /// With the beginning of an error.
     #[must_use]
     pub fn error(mut self, error: Option<&str>) -> SyncEvent {
-        self.error = error.map(|error| error.chars().take(EVENT_ERROR_CHARS).collect());
+        self.error = error.map(beginning);
         self
     }
 

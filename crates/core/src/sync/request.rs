@@ -4,8 +4,8 @@ use super::unit::{State, SyncId, Unit};
 use crate::bounds::{self, Code, Invalid};
 use crate::json;
 use crate::lease::{LostReason, Token};
-use crate::queue::words;
 use crate::time::Time;
+use crate::words::words;
 use std::collections::HashSet;
 use std::fmt;
 

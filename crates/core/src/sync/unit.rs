@@ -1,8 +1,9 @@
 //! A sync, its chunks, and the columns they share.
 
+use crate::id;
 use crate::lease::{Pulse, Token, live};
-use crate::queue::words;
 use crate::time::Time;
+use crate::words::words;
 use std::fmt;
 use std::str::FromStr;
 
@@ -19,10 +20,8 @@ impl fmt::Display for SyncId {
 impl FromStr for SyncId {
     type Err = ();
 
-    /// Only the spelling that [`Display`](fmt::Display) gives: `007` is not the id `7`.
     fn from_str(text: &str) -> Result<SyncId, ()> {
-        let id = text.parse().map(SyncId).map_err(drop)?;
-        if id.to_string() == text && id.0 > 0 { Ok(id) } else { Err(()) }
+        id::parse(text).map(SyncId)
     }
 }
 

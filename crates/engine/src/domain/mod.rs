@@ -26,9 +26,9 @@ mod worker;
 use crate::{Error, Result, Tenure};
 use std::sync::Arc;
 use std::time::Duration;
+use tenure_core::Page;
 use tenure_core::bounds;
 use tenure_core::changes::{Face, Subject};
-use tenure_core::queue::Page;
 
 pub use desk::{Action, Desk, Happened, due_in_ms};
 pub use source::{Offsets, Source, offsets};

@@ -9,8 +9,8 @@ use serde::Serialize;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
+use tenure_core::Page;
 use tenure_core::pipeline::Unit;
-use tenure_core::queue::Page;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// One attempt at one stage or segment, in the hands of its handler. Cheap to clone. Whatever any [`Context`] has, it has:

@@ -59,9 +59,9 @@ pub use verify::{Fault, Finding};
 pub use worker::StageWorker;
 
 use crate::{Error, Explanation, Result, Tenure};
+use tenure_core::Page;
 use tenure_core::bounds;
 use tenure_core::pipeline::{StartRefusal, explain, timeline};
-use tenure_core::queue::Page;
 
 /// Claims and events of a run that a timeline shows at most of each.
 const TIMELINE_MAX: u32 = 10_000;

@@ -23,7 +23,7 @@ pub use scheduler::Looked;
 pub use tenure_core::schedule::{CatchUp, Definition, Firing, NewSchedule, Schedule};
 
 use crate::{Result, Tenure};
-use tenure_core::queue::Page;
+use tenure_core::Page;
 use tenure_core::schedule::rules::keeps_cursor;
 use tenure_core::schedule::{Put, Refused};
 use tenure_core::{Time, bounds};

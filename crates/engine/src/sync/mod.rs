@@ -27,7 +27,7 @@ pub use tenure_core::sync::{
 pub use worker::{ChunkContext, SyncWorker, Synced};
 
 use crate::{Error, Result, Tenure};
-use tenure_core::queue::Page;
+use tenure_core::Page;
 use tenure_core::sync::{check_chunks, timeline};
 use tenure_core::{Time, Token, bounds};
 

@@ -11,7 +11,8 @@ use crate::clock::Moment;
 use crate::heart::{Leases, Span};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tenure_core::queue::{Act, Beat, Claim, ClaimedJob, Ended, Ending, Grants, JobId, Retry, Start, Status};
+use tenure_core::queue::{Act, Beat, Claim, ClaimedJob, Ended, Ending, Grants, JobId, Start, Status};
+use tenure_core::retry::Retry;
 use tenure_core::{Invalid, Token, bounds};
 use tenure_store::{Fenced, Store, StoreError};
 

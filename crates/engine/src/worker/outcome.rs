@@ -2,7 +2,8 @@
 
 use std::fmt::Display;
 use std::time::Duration;
-use tenure_core::queue::{Act, Retry};
+use tenure_core::queue::Act;
+use tenure_core::retry::Retry;
 
 /// What a handler returns: a result to keep with the job, or why it stopped. `?` on any error means "try again".
 pub type Outcome<T = ()> = Result<T, Stop>;

@@ -14,13 +14,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use tenure_core::Page;
 use tenure_core::changes::Difference;
 use tenure_core::domain::rules::Asker;
 use tenure_core::domain::{
     Acquire, Acquired, Advance, Advanced, Answer, Beaten, Change, Domain, DomainInfo, Event, Failed, Held, Recovered,
     Refused, Skip, Skipped, State, Succeeded,
 };
-use tenure_core::queue::Page;
 use tenure_core::{Actor, Time, Token};
 use tenure_store::Clock;
 use watch::Watch;

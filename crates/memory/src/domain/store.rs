@@ -3,12 +3,12 @@
 
 use crate::MemoryStore;
 use async_trait::async_trait;
+use tenure_core::Page;
 use tenure_core::changes::{Face, Subject};
 use tenure_core::domain::{
     Acquire, Acquired, Advance, Advanced, Answer, Beaten, Change, DomainInfo, Event, Failed, Held, Recovered, Skip,
     Skipped, State, Succeeded,
 };
-use tenure_core::queue::Page;
 use tenure_store::{DomainStore, Result};
 
 #[async_trait]

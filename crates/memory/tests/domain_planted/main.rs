@@ -1,42 +1,19 @@
 //! The suite finds what it is there to find: each store below keeps domains with one mistake, and each mistake is
 //! caught, by a walk that shrinks it to a list a person can read, or by a crowd.
 
+#[path = "../support/planted.rs"]
+mod support;
 mod wrong;
 
-use async_trait::async_trait;
-use std::sync::Arc;
-use tenure_core::{Epoch, Time};
-use tenure_store::conformance::domain::{DomainHarness, crowd, walk};
-use tenure_store::{Clock, DomainStore};
+use support::{ANYTHING, Effort, Planted, planted};
+use tenure_store::conformance::domain::crowd;
+use tenure_store::conformance::{DomainWalk, walk};
 use wrong::Wrong;
 
-/// A walk this long finds every mistake, with one of a few seeds.
-const STEPS: u32 = 2_000;
-const SEEDS: u64 = 6;
-/// No mistake needs more operations than this to show itself.
-const SHRUNK_MAX: usize = 14;
-/// The catcher of a mistake that shows in several answers at once.
-const ANYTHING: &str = "";
-
-macro_rules! planted {
-    ($($test:ident: $bug:ident => $catcher:expr,)+) => {
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        enum Bug { None, Racy, $($bug,)+ }
-
-        impl Bug {
-            const ALL: &[Bug] = &[Bug::None, Bug::Racy, $(Bug::$bug,)+];
-        }
-
-        $(
-            #[tokio::test(flavor = "multi_thread")]
-            async fn $test() {
-                assert_caught::<{ Bug::$bug as usize }>($catcher).await;
-            }
-        )+
-    };
-}
+const EFFORT: Effort = Effort { steps: 2_000, seeds: 6, shrunk_max: 14 };
 
 planted! {
+    DomainWalk, Wrong, EFFORT, beside None Racy;
     head_popped_by_succeed: HeadPoppedBySucceed => ANYTHING,
     head_popped_by_giving_up: HeadPoppedByGivingUp => ANYTHING,
     token_to_any_caller: TokenToAnyCaller => "D3",
@@ -75,69 +52,21 @@ planted! {
 /// The right store passes, or nothing here means anything.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_mistake_nothing_is_caught() {
-    for seed in 0..SEEDS {
-        walk::<Planted<{ Bug::None as usize }>>(seed, STEPS).await.unwrap();
+    for seed in 0..EFFORT.seeds {
+        walk::<DomainWalk, Planted<Wrong, { Bug::None as usize }>>(seed, EFFORT.steps).await.unwrap();
     }
-    crowd::<Planted<{ Bug::None as usize }>>(1, 40).await.unwrap();
+    crowd::<Planted<Wrong, { Bug::None as usize }>>(1, 40).await.unwrap();
 }
 
 /// Each verb alone is right: only callers who meet can tell.
 #[tokio::test(flavor = "multi_thread")]
 async fn i21_a_verb_in_two_steps_is_caught_by_a_crowd() {
-    walk::<Planted<{ Bug::Racy as usize }>>(0, STEPS).await.unwrap();
+    walk::<DomainWalk, Planted<Wrong, { Bug::Racy as usize }>>(0, EFFORT.steps).await.unwrap();
     for seed in 0..20 {
-        if let Err(wrong) = crowd::<Planted<{ Bug::Racy as usize }>>(seed, 40).await {
+        if let Err(wrong) = crowd::<Planted<Wrong, { Bug::Racy as usize }>>(seed, 40).await {
             println!("{wrong}");
             return;
         }
     }
     panic!("no crowd noticed");
-}
-
-/// A walk fails, and what it says first begins with the rule that was broken or the answer that differs.
-async fn assert_caught<const BUG: usize>(catcher: &str) {
-    let mut others = Vec::new();
-    for seed in 0..SEEDS {
-        let Err(failure) = walk::<Planted<BUG>>(seed, STEPS).await else { continue };
-        assert!(failure.shrunk.len() <= SHRUNK_MAX, "{:?} took {failure}", Bug::ALL[BUG]);
-        if failure.message.starts_with(catcher) {
-            println!("{failure}");
-            return;
-        }
-        others.push(failure.message);
-    }
-    panic!("{:?} was not caught by {catcher:?}, but by {others:#?}", Bug::ALL[BUG]);
-}
-
-struct Planted<const BUG: usize> {
-    store: Arc<Wrong>,
-    clock: Clock,
-}
-
-#[async_trait]
-impl<const BUG: usize> DomainHarness for Planted<BUG> {
-    async fn open_domains(start: Time) -> Self {
-        let clock = Clock::manual(start);
-        Planted { store: Arc::new(Wrong::new(Bug::ALL[BUG], clock.clone())), clock }
-    }
-
-    fn domain_store(&self) -> Arc<dyn DomainStore> {
-        self.store.clone()
-    }
-
-    async fn set_domain_clock(&self, now: Time) {
-        self.clock.set(now);
-    }
-
-    async fn another_domain_store(&self) -> Arc<dyn DomainStore> {
-        self.store.clone()
-    }
-
-    async fn epoch(&self) -> Epoch {
-        self.store.epoch()
-    }
-
-    async fn raise_epoch(&self) -> Epoch {
-        self.store.raise_epoch()
-    }
 }

@@ -1,19 +1,23 @@
 //! Domains behind one lock, with one mistake.
 
 use super::Bug;
+use super::support::Wrongly;
 use async_trait::async_trait;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use tenure_core::Page;
 use tenure_core::domain::rules::Asker;
 use tenure_core::domain::{
     Acquire, Acquired, Advance, Advanced, Answer, Beaten, Book, Books, Change, Domain, DomainInfo, Event, Failed, Held,
     Ranges, Recovered, Refused, Skip, Skipped, State, Succeeded, Told, What,
 };
-use tenure_core::queue::Page;
 use tenure_core::{Actor, Epoch, Time, Token, Tokens};
-use tenure_store::{Clock, DomainStore, Result};
+use tenure_memory::MemoryStore;
+use tenure_store::{Clock, Result};
 
 pub(super) struct Wrong {
+    /// For what is not about domains.
+    right: MemoryStore,
     bug: Bug,
     clock: Clock,
     all: Mutex<All>,
@@ -26,19 +30,6 @@ struct All {
 }
 
 impl Wrong {
-    pub(super) fn new(bug: Bug, clock: Clock) -> Wrong {
-        Wrong { bug, clock, all: Mutex::default() }
-    }
-
-    pub(super) fn epoch(&self) -> Epoch {
-        self.all.lock().expect("no panic").tokens.epoch
-    }
-
-    pub(super) fn raise_epoch(&self) -> Epoch {
-        let mut all = self.all.lock().expect("no panic");
-        all.tokens.raise(self.clock.now()).expect("tokens are left")
-    }
-
     fn is(&self, bug: Bug) -> bool {
         self.bug == bug
     }
@@ -234,7 +225,25 @@ fn done(done: std::result::Result<(), std::convert::Infallible>) {
 }
 
 #[async_trait]
-impl DomainStore for Wrong {
+impl Wrongly for Wrong {
+    fn planted(bug: usize, clock: Clock) -> Wrong {
+        let right = MemoryStore::with_clock(clock.clone());
+        Wrong { right, bug: Bug::ALL[bug], clock, all: Mutex::default() }
+    }
+
+    fn right(&self) -> &MemoryStore {
+        &self.right
+    }
+
+    async fn epoch(&self) -> Result<Epoch> {
+        Ok(self.all.lock().expect("no panic").tokens.epoch)
+    }
+
+    async fn new_epoch(&self) -> Result<Epoch> {
+        let mut all = self.all.lock().expect("no panic");
+        Ok(all.tokens.raise(self.clock.now()).expect("tokens are left"))
+    }
+
     async fn domain_acquire(&self, acquires: Vec<Acquire>) -> Result<Vec<Answer<Acquired>>> {
         Ok(self.each(acquires, |it| {
             let verb = |domain: &mut Domain, base, now| {

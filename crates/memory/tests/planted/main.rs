@@ -2,47 +2,20 @@
 //! is caught, and shrunk to a list a person can read.
 
 mod disguise;
-mod domain;
-mod pipeline;
 mod schedule;
 mod store;
-mod sync;
+#[path = "../support/planted.rs"]
+mod support;
 mod wrong;
 
-use async_trait::async_trait;
-use std::sync::Arc;
-use tenure_core::Time;
-use tenure_store::conformance::{Harness, walk};
-use tenure_store::{Clock, Store};
+use support::{ANYTHING, Effort, planted};
+use tenure_store::conformance::QueueWalk;
 use wrong::Wrong;
 
-/// A walk this long finds every mistake, with one of a few seeds.
-const STEPS: u32 = 1_500;
-const SEEDS: u64 = 8;
-/// No mistake needs more operations than this to show itself.
-const SHRUNK_MAX: usize = 24;
-/// The catcher of a mistake that shows in several answers at once.
-const ANYTHING: &str = "";
-
-macro_rules! planted {
-    ($($test:ident: $bug:ident => $catcher:expr,)+) => {
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        enum Bug { $($bug,)+ }
-
-        impl Bug {
-            const ALL: &[Bug] = &[$(Bug::$bug,)+];
-        }
-
-        $(
-            #[tokio::test(flavor = "multi_thread")]
-            async fn $test() {
-                assert_caught::<{ Bug::$bug as usize }>($catcher).await;
-            }
-        )+
-    };
-}
+const EFFORT: Effort = Effort { steps: 1_500, seeds: 8, shrunk_max: 24 };
 
 planted! {
+    QueueWalk, Wrong, EFFORT;
     finish_without_the_token: FinishIgnoresToken => "I3",
     finish_without_the_owner: FinishIgnoresOwner => "I3",
     finish_by_id_alone: FinishById => "I3",
@@ -120,49 +93,4 @@ planted! {
     sighting_never_written_again: SightedOnce => "Y",
     sightings_of_an_hour_forgotten: SightingsForgottenEarly => ANYTHING,
     jobs_of_a_worker_counted_by_lease: LeasesCountedAsJobs => "Y",
-}
-
-/// A walk fails, and what it says first begins with the rule that was broken or the answer that differs; with another
-/// seed something else may have shown first.
-async fn assert_caught<const BUG: usize>(catcher: &str) {
-    let mut others = Vec::new();
-    for seed in 0..SEEDS {
-        let Err(failure) = walk::<Planted<BUG>>(seed, STEPS).await else { continue };
-        assert!(failure.shrunk.len() <= SHRUNK_MAX, "{:?} took {failure}", Bug::ALL[BUG]);
-        if failure.message.starts_with(catcher) {
-            println!("{failure}");
-            return;
-        }
-        others.push(failure.to_string());
-    }
-    panic!("{:?} was not caught by {catcher:?}, but by {others:#?}", Bug::ALL[BUG]);
-}
-
-struct Planted<const BUG: usize> {
-    store: Arc<Wrong>,
-    another: Arc<Wrong>,
-    clock: Clock,
-}
-
-#[async_trait]
-impl<const BUG: usize> Harness for Planted<BUG> {
-    async fn open(start: Time) -> Self {
-        let clock = Clock::manual(start);
-        let store = Arc::new(Wrong::new(Bug::ALL[BUG], clock.clone()));
-        let apart = Bug::ALL[BUG] == Bug::HandlesApart;
-        let another = if apart { Arc::new(Wrong::new(Bug::HandlesApart, clock.clone())) } else { store.clone() };
-        Planted { store, another, clock }
-    }
-
-    fn store(&self) -> Arc<dyn Store> {
-        self.store.clone()
-    }
-
-    async fn set_clock(&self, now: Time) {
-        self.clock.set(now);
-    }
-
-    async fn another(&self) -> Arc<dyn Store> {
-        self.another.clone()
-    }
 }

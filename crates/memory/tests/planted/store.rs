@@ -1,19 +1,33 @@
-//! The memory store with one mistake in front of it, as a store.
+//! The memory store with one mistake in front of it: what the mistakes replace.
 
 use super::Bug;
+use super::support::Wrongly;
 use super::wrong::Wrong;
 use async_trait::async_trait;
-use std::sync::Arc;
+use tenure_core::Page;
 use tenure_core::changes::{Changed, Difference, Face, Subject};
 use tenure_core::queue::{
     Action, Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Grants, Idle, Job,
-    JobId, NewJob, Operation, Page, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status, What, Worker,
+    JobId, NewJob, Operation, Pruned, QueueInfo, Recovered, Refusal, Situation, Start, Status, What, Worker,
 };
-use tenure_core::{Actor, Epoch, Time, Token};
-use tenure_store::{Fenced, Finding, Place, QueueStore, Result, Signals, Store, Upkeep};
+use tenure_core::{Actor, Epoch, Token};
+use tenure_memory::MemoryStore;
+use tenure_store::{Clock, Fenced, QueueStore, Result, Upkeep};
 
 #[async_trait]
-impl QueueStore for Wrong {
+impl Wrongly for Wrong {
+    fn planted(bug: usize, clock: Clock) -> Wrong {
+        Wrong::new(Bug::ALL[bug], clock)
+    }
+
+    fn right(&self) -> &MemoryStore {
+        &self.right
+    }
+
+    fn handles_apart(&self) -> bool {
+        self.is(Bug::HandlesApart)
+    }
+
     async fn enqueue(&self, mut jobs: Vec<NewJob>) -> Result<std::result::Result<Vec<Enqueued>, Conflict>> {
         if self.is(Bug::BulkReversed) {
             jobs.reverse();
@@ -183,17 +197,6 @@ impl QueueStore for Wrong {
         Ok(situation.map(|of| self.shown_situation(Situation { engine_max, ..of })))
     }
 
-    fn signals(&self) -> &Signals {
-        self.right.signals()
-    }
-}
-
-#[async_trait]
-impl Upkeep for Wrong {
-    async fn now(&self) -> Result<Time> {
-        self.right.now().await
-    }
-
     async fn recover(&self, leases_max: u32) -> Result<Recovered> {
         self.right.recover(if self.is(Bug::RecoveryUnbounded) { 1_000 } else { leases_max }).await
     }
@@ -209,10 +212,6 @@ impl Upkeep for Wrong {
         pruned
     }
 
-    async fn epoch(&self) -> Result<Epoch> {
-        self.right.epoch().await
-    }
-
     async fn new_epoch(&self) -> Result<Epoch> {
         if self.is(Bug::EpochKept) {
             let epoch = self.right.epoch().await?;
@@ -226,36 +225,12 @@ impl Upkeep for Wrong {
         Ok(raised)
     }
 
-    fn acting_as(&self, actor: Actor) -> Arc<dyn Store> {
-        self.right.acting_as(actor)
-    }
-
     async fn changes(&self, subject: Subject) -> Result<Vec<Changed>> {
         let mut changes = self.disguise.lock().expect("no panic").changes.of(&subject);
         if self.is(Bug::ChangesUntold) {
             changes.clear();
         }
         Ok(changes)
-    }
-
-    fn place(&self) -> Place {
-        self.right.place()
-    }
-
-    async fn describe(&self) -> Result<String> {
-        self.right.describe().await
-    }
-
-    async fn ready(&self) -> Result<()> {
-        self.right.ready().await
-    }
-
-    async fn flush(&self) -> Result<()> {
-        self.right.flush().await
-    }
-
-    async fn examine(&self) -> Result<Vec<Finding>> {
-        self.right.examine().await
     }
 }
 

@@ -3,7 +3,8 @@
 use super::Bug;
 use super::disguise::Disguise;
 use std::sync::Mutex;
-use tenure_core::queue::{Act, Beat, Beaten, Claim, Claims, Ended, Ending, Filter, Idle, JobId, Retry, Status};
+use tenure_core::queue::{Act, Beat, Beaten, Claim, Claims, Ended, Ending, Filter, Idle, JobId, Status};
+use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Time};
 use tenure_memory::MemoryStore;
 use tenure_store::{Clock, Fenced, QueueStore, Result};
@@ -15,8 +16,6 @@ pub(super) struct Wrong {
     pub(super) bug: Bug,
     pub(super) last_claims: Mutex<Option<Claims>>,
     pub(super) disguise: Mutex<Disguise>,
-    /// What is wrong with its schedules.
-    pub(super) slip: Option<super::schedule::Slip>,
 }
 
 impl Wrong {
@@ -27,7 +26,6 @@ impl Wrong {
             bug,
             last_claims: Mutex::default(),
             disguise: Mutex::default(),
-            slip: None,
         }
     }
 

@@ -2,30 +2,29 @@
 
 use super::Bug;
 use super::disguise::{Disguise, MORE, key_of, key_of_claim};
+use super::support::Wrongly;
 use async_trait::async_trait;
 use std::sync::{Mutex, MutexGuard};
+use tenure_core::Page;
+use tenure_core::lease::Lease;
 use tenure_core::pipeline::{
     Act, Advanced, Applied, Beat, Beaten, Claim, ClaimedUnit, Claims, Definition, Ended, Ending, Event, Filter,
     History, NewRun, Outcome, PipelineInfo, Recovered, Refusal, Run, RunAction, RunId, RunRefusal, RunStatus,
     StageInfo, StartRefusal, Status, Taken, Unit, UnitKey, What,
 };
-use tenure_core::queue::{Lease, Page, Retry};
-use tenure_core::{LostReason, Time, Token};
+use tenure_core::retry::Retry;
+use tenure_core::{Epoch, LostReason, Time, Token};
 use tenure_memory::MemoryStore;
-use tenure_store::{Clock, Fenced, PipelineStore, Result};
+use tenure_store::{Clock, Fenced, PipelineStore, Result, Upkeep};
 
 pub(super) struct Wrong {
-    pub(super) right: MemoryStore,
+    right: MemoryStore,
     clock: Clock,
     bug: Bug,
     disguise: Mutex<Disguise>,
 }
 
 impl Wrong {
-    pub(super) fn new(bug: Bug, clock: Clock) -> Wrong {
-        Wrong { right: MemoryStore::with_clock(clock.clone()), clock, bug, disguise: Mutex::default() }
-    }
-
     fn is(&self, bug: Bug) -> bool {
         self.bug == bug
     }
@@ -189,7 +188,28 @@ impl Wrong {
 }
 
 #[async_trait]
-impl PipelineStore for Wrong {
+impl Wrongly for Wrong {
+    fn planted(bug: usize, clock: Clock) -> Wrong {
+        let right = MemoryStore::with_clock(clock.clone());
+        Wrong { right, clock, bug: Bug::ALL[bug], disguise: Mutex::default() }
+    }
+
+    fn right(&self) -> &MemoryStore {
+        &self.right
+    }
+
+    fn handles_apart(&self) -> bool {
+        self.is(Bug::HandlesApart)
+    }
+
+    async fn new_epoch(&self) -> Result<Epoch> {
+        if self.is(Bug::EpochKept) {
+            let epoch = self.right.epoch().await?;
+            return Ok(Epoch { count: epoch.count + 1, base: Token(1 << 40) });
+        }
+        self.right.new_epoch().await
+    }
+
     async fn apply_pipeline(&self, definition: Definition) -> Result<std::result::Result<Applied, Taken>> {
         let mut applied = definition.clone();
         for stage in &mut applied.stages {

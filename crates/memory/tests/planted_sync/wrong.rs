@@ -1,21 +1,21 @@
 //! The memory store with one mistake in front of it.
 
 use super::Bug;
+use super::support::Wrongly;
 use async_trait::async_trait;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use tenure_core::queue::Page;
+use tenure_core::Page;
 use tenure_core::sync::{
-    Act, Beat, Chunk, ChunkClaim, ChunkFilter, ClaimedChunk, ClaimedSync, Denied, Ended, Ending, Idle, NewChunk, Plan,
-    Planned, Refused, Standing, State, Sync, SyncClaim, SyncEvent, SyncFilter, SyncId, SyncInfo, SyncsPruned,
-    SyncsRecovered, Unit, What,
+    Act, Beat, Chunk, ChunkClaim, ChunkFilter, ClaimedChunk, ClaimedSync, Denied, Ended, Ending, Idle, Plan, Planned,
+    Refused, Standing, State, SyncClaim, SyncEvent, SyncFilter, SyncId, SyncInfo, Unit, What,
 };
-use tenure_core::{LostReason, Time, Token};
+use tenure_core::{Epoch, LostReason, Time, Token};
 use tenure_memory::MemoryStore;
-use tenure_store::{Clock, Fenced, OrRefused, Result, SyncStore};
+use tenure_store::{Clock, Fenced, OrRefused, Result, SyncStore, Upkeep};
 
 pub(super) struct Wrong {
-    pub(super) right: MemoryStore,
+    right: MemoryStore,
     clock: Clock,
     bug: Bug,
     /// The last claim of a chunk, to be given out again.
@@ -27,11 +27,6 @@ pub(super) struct Wrong {
 }
 
 impl Wrong {
-    pub(super) fn new(bug: Bug, clock: Clock) -> Wrong {
-        let right = MemoryStore::with_clock(clock.clone());
-        Wrong { right, clock, bug, last: Mutex::default(), firsts: Mutex::default(), crashes: Mutex::default() }
-    }
-
     fn is(&self, bug: Bug) -> bool {
         self.bug == bug
     }
@@ -83,7 +78,25 @@ impl Wrong {
 }
 
 #[async_trait]
-impl SyncStore for Wrong {
+impl Wrongly for Wrong {
+    fn planted(bug: usize, clock: Clock) -> Wrong {
+        let right = MemoryStore::with_clock(clock.clone());
+        let (last, firsts, crashes) = Default::default();
+        Wrong { right, clock, bug: Bug::ALL[bug], last, firsts, crashes }
+    }
+
+    fn right(&self) -> &MemoryStore {
+        &self.right
+    }
+
+    async fn new_epoch(&self) -> Result<Epoch> {
+        if self.is(Bug::EpochKept) {
+            let epoch = self.right.epoch().await?;
+            return Ok(Epoch { count: epoch.count + 1, base: Token(1 << 40) });
+        }
+        self.right.new_epoch().await
+    }
+
     async fn plan_sync(&self, mut plan: Plan) -> Result<OrRefused<Planned>> {
         if self.is(Bug::SkipIgnored) {
             plan.skip_if_synced_within_ms = None;
@@ -94,10 +107,6 @@ impl SyncStore for Wrong {
             return self.right.plan_sync(plan).await;
         }
         Ok(answer)
-    }
-
-    async fn add_chunks(&self, sync: SyncId, chunks: Vec<NewChunk>) -> Result<OrRefused<Planned>> {
-        self.right.add_chunks(sync, chunks).await
     }
 
     async fn claim_sync(&self, mut claim: SyncClaim) -> Result<Option<ClaimedSync>> {
@@ -196,10 +205,6 @@ impl SyncStore for Wrong {
         })
     }
 
-    async fn cancel_sync(&self, sync: SyncId, why: Option<String>) -> Result<OrRefused<State>> {
-        self.right.cancel_sync(sync, why).await
-    }
-
     async fn sync(&self, id: SyncId) -> Result<Option<SyncInfo>> {
         let mut info = self.right.sync(id).await?;
         if let Some(info) = &mut info {
@@ -211,10 +216,6 @@ impl SyncStore for Wrong {
             }
         }
         Ok(info)
-    }
-
-    async fn syncs(&self, filter: SyncFilter, before: Option<SyncId>, limit: u32) -> Result<Page<Sync>> {
-        self.right.syncs(filter, before, limit).await
     }
 
     async fn chunk(&self, sync: SyncId, chunk_hash: &str) -> Result<Option<Chunk>> {
@@ -234,13 +235,5 @@ impl SyncStore for Wrong {
             events.insert(at, events[at].clone());
         }
         Ok(events)
-    }
-
-    async fn recover_syncs(&self, leases_max: u32) -> Result<SyncsRecovered> {
-        self.right.recover_syncs(leases_max).await
-    }
-
-    async fn prune_syncs(&self, max: u32) -> Result<SyncsPruned> {
-        self.right.prune_syncs(max).await
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::PostgresStore;
 use crate::value::{at, at_opt, get};
+use tenure_core::Page;
 use tenure_core::Token;
 use tenure_core::domain::{DomainInfo, Event, LeaseInfo, Refused, Settings, State, Verb, What, in_order};
-use tenure_core::queue::Page;
 use tenure_store::{Result, StoreError};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;

@@ -8,12 +8,12 @@ use crate::upkeep::first;
 use crate::value::{backoff_text, get};
 use async_trait::async_trait;
 use std::collections::BTreeSet;
+use tenure_core::Page;
 use tenure_core::pipeline::{
     Advanced, Applied, Beat, Beaten, Claim, Claims, Definition, Ended, Ending, Filter, History, NewRun, PipelineInfo,
     RETENTION_MS, Recovered, Refusal, Run, RunAction, RunId, RunRefusal, RunStatus, StageInfo, StartRefusal, Taken,
     Unit, downstream,
 };
-use tenure_core::queue::Page;
 use tenure_store::{Fenced, PipelineStore, Result, StoreError, WAKE_ORCHESTRATOR, wake_of_pipeline};
 use tokio_postgres::types::Type;
 

@@ -2,12 +2,12 @@
 
 use crate::value::{at, at_opt, get};
 use serde_json::Value;
+use tenure_core::lease::Lease;
 use tenure_core::lease::Pulse;
 use tenure_core::pipeline::{
     Attempt, Definition, Event, Outcome, PipelineInfo, Reason, Record, Run, RunId, RunStatus, SegmentCounts, StageInfo,
     Status, Unit, Verb, What,
 };
-use tenure_core::queue::Lease;
 use tenure_core::retry::Backoff;
 use tenure_core::{LostReason, Token};
 use tenure_store::{Result, StoreError};

@@ -9,7 +9,7 @@ use tenure_core::pipeline::{
     Act, Beat, Beaten, Claim, ClaimedUnit, Claims, Ended, Ending, RECOVERED_PER_CLAIM, Record, Refusal, RunId, Status,
     UnitKey, compose_input,
 };
-use tenure_core::queue::Retry;
+use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Token};
 use tenure_store::{Fenced, Result, StoreError};
 use tokio_postgres::Row;

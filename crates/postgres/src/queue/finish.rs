@@ -4,7 +4,8 @@ use super::{in_order, lost, rounds};
 use crate::PostgresStore;
 use crate::pool::{Param, Refused};
 use crate::value::get;
-use tenure_core::queue::{Act, Ended, Ending, Retry, Status};
+use tenure_core::queue::{Act, Ended, Ending, Status};
+use tenure_core::retry::Retry;
 use tenure_store::{Fenced, Result, StoreError};
 use tokio_postgres::types::Type;
 

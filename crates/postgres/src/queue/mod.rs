@@ -13,9 +13,10 @@ pub(crate) use enqueue::EVERY_QUEUE;
 use crate::PostgresStore;
 use async_trait::async_trait;
 use tenure_core::LostReason;
+use tenure_core::Page;
 use tenure_core::queue::{
     Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
-    Operation, Page, QueueInfo, Refusal, Situation, Start, Status, Worker,
+    Operation, QueueInfo, Refusal, Situation, Start, Status, Worker,
 };
 use tenure_store::{Fenced, QueueStore, Result, Signals, StoreError};
 

@@ -2,8 +2,9 @@
 
 use crate::PostgresStore;
 use crate::value::{self, get};
+use tenure_core::Page;
 use tenure_core::bounds::COUNT_MAX;
-use tenure_core::queue::{Event, Filter, Job, JobId, Page, QueueInfo, Status};
+use tenure_core::queue::{Event, Filter, Job, JobId, QueueInfo, Status};
 use tenure_store::Result;
 use tokio_postgres::types::Type;
 

@@ -3,11 +3,12 @@
 use crate::PostgresStore;
 use crate::value::{at, get};
 use std::collections::BTreeMap;
+use tenure_core::Page;
 use tenure_core::Time;
 use tenure_core::queue::worker::{
     HOLDERS_SHOWN, KINDS_SHOWN, LATELY_MS, LEASES_COUNTED, QUEUES_SHOWN, WATCH_MAX, workers as page,
 };
-use tenure_core::queue::{Page, Sighting, Watch, Worker};
+use tenure_core::queue::{Sighting, Watch, Worker};
 use tenure_store::Result;
 use tokio_postgres::types::Type;
 

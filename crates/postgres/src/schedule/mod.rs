@@ -5,8 +5,8 @@ mod write;
 
 use crate::PostgresStore;
 use async_trait::async_trait;
+use tenure_core::Page;
 use tenure_core::Time;
-use tenure_core::queue::Page;
 use tenure_core::schedule::{Due, Fire, Fired, Firing, Put, Refused, Schedule};
 use tenure_store::{Result, ScheduleStore};
 

@@ -2,8 +2,9 @@
 
 use crate::PostgresStore;
 use crate::value::{At, at, at_opt, backoff, get, word};
+use tenure_core::Page;
 use tenure_core::Time;
-use tenure_core::queue::{JobId, NewJob, Page};
+use tenure_core::queue::{JobId, NewJob};
 use tenure_core::schedule::{CatchUp, Definition, Due, DueSchedule, Firing, Schedule};
 use tenure_store::{Result, StoreError};
 use tokio_postgres::Row;

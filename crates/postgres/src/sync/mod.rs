@@ -11,8 +11,8 @@ pub use transaction::{chunk_held, complete_chunk};
 
 use crate::PostgresStore;
 use async_trait::async_trait;
+use tenure_core::Page;
 use tenure_core::Time;
-use tenure_core::queue::Page;
 use tenure_core::sync::{
     Beat, Chunk, ChunkClaim, ChunkFilter, ClaimedChunk, ClaimedSync, Denied, Ended, Ending, Idle, NewChunk, Plan,
     Planned, State, Sync, SyncClaim, SyncEvent, SyncFilter, SyncId, SyncInfo, SyncsPruned, SyncsRecovered,

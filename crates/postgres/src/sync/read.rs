@@ -2,7 +2,7 @@
 
 use super::value;
 use crate::PostgresStore;
-use tenure_core::queue::Page;
+use tenure_core::Page;
 use tenure_core::sync::{Chunk, ChunkFilter, State, Sync, SyncEvent, SyncFilter, SyncId, SyncInfo};
 use tenure_store::Result;
 use tokio_postgres::types::Type;

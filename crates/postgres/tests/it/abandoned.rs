@@ -3,11 +3,17 @@
 
 use crate::support::{connect, database};
 use std::future::Future;
+use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::queue::{Act, Beat, Claim, Ending, NewJob, Status};
 use tenure_postgres::PostgresStore;
 use tenure_store::QueueStore;
 use tenure_testing::{Pooler, TestDatabase};
+use tokio::io::AsyncWriteExt;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Notify;
 use tokio_postgres::Client;
 
 /// How often something is looked for before it is said never to come: some twenty seconds.
@@ -79,6 +85,57 @@ async fn c4_calls_that_timed_out_behind_a_pooler_claim_nothing_later() {
     let database = database().await;
     let url = Pooler::shared().await.expect("a pooler").url(database.name());
     timed_out_claims_leave_nothing(&database, &url).await;
+}
+
+/// The address `url` of a pooler that listens in `folder`, with somebody in between who passes everything on, and tells
+/// that a client has left before it was told everything.
+fn relayed(url: &str, folder: &Path) -> (String, Arc<Notify>) {
+    let (before, left) = (folder.join("before"), Arc::new(Notify::new()));
+    std::fs::create_dir(&before).unwrap();
+    let socket = ".s.PGSQL.6432";
+    let listener = UnixListener::bind(before.join(socket)).unwrap();
+    let (pooler, tell) = (folder.join(socket), left.clone());
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let server = UnixStream::connect(&pooler).await.unwrap();
+            let tell = tell.clone();
+            tokio::spawn(async move {
+                let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
+                    (client.into_split(), server.into_split());
+                let mut requests = pin!(async {
+                    let _ = tokio::io::copy(&mut from_client, &mut to_server).await;
+                    to_server.shutdown().await
+                });
+                let mut replies = pin!(tokio::io::copy(&mut from_server, &mut to_client));
+                tokio::select! {
+                    _ = &mut replies => {}
+                    _ = &mut requests => {
+                        tell.notify_one();
+                        let _ = replies.await;
+                    }
+                }
+            });
+        }
+    });
+    let encoded = |folder: &Path| folder.display().to_string().replace('/', "%2F");
+    (url.replace(&encoded(folder), &encoded(&before)), left)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c4_a_call_that_timed_out_in_a_poolers_queue_claims_nothing_later() {
+    let database = database().await;
+    let before = database.url().to_owned();
+    let pooler = tokio::task::spawn_blocking(move || Pooler::start(&before)).await.unwrap().expect("a pooler");
+    let (url, left) = relayed(&pooler.url(database.name()), pooler.folder());
+    let store = hurried(&url).await;
+    let console = connect(&pooler.url("pgbouncer")).await;
+    console.simple_query("pause").await.unwrap();
+    let error = store.claim(Claim::new("q", "w")).await.unwrap_err();
+    assert_eq!(error.code(), "unknown_outcome", "{error}");
+    // It cannot be cancelled there: its caller has to leave.
+    left.notified().await;
+    console.simple_query("resume").await.unwrap();
+    assert_eq!(store.claim(Claim::new("q", "w")).await.unwrap().jobs.len(), 1, "a claim was carried out for nobody");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,16 +3,16 @@
 use crate::support::{Postgres, connect, database};
 use tenure_core::domain::{Acquire, Acquired, Advance, Held, Refused, Skip, Skipped};
 use tenure_postgres::PostgresStore;
-use tenure_store::conformance::domain::{crowds, walks};
+use tenure_store::conformance::domain::crowds;
+use tenure_store::conformance::{DomainWalk, walks};
 use tenure_store::{DomainStore, Upkeep};
 use tokio_postgres::Client;
 
-tenure_store::domain_conformance!(Postgres);
+tenure_store::conformance!(domain, Postgres);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_thousand_steps_agree_with_core() {
-    let report = walks::<Postgres>(0..8, 1_300).await;
-    println!("{} operations met {:?}", report.steps, report.met);
+    walks::<DomainWalk, Postgres>(0..8, 1_300).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,7 +5,8 @@ use crate::support::{connect, database};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tenure_core::queue::{Act, Action, Beat, Change, Claim, ClaimedJob, Ending, JobId, LaneOnFailure, NewJob};
-use tenure_core::queue::{Operation, Rate, Retry};
+use tenure_core::queue::{Operation, Rate};
+use tenure_core::retry::Retry;
 use tenure_postgres::PostgresStore;
 use tenure_store::{QueueStore, Upkeep};
 

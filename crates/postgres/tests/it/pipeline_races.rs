@@ -7,7 +7,7 @@ use tenure_core::pipeline::{
     Act, Beat, Claim, ClaimedUnit, Definition, Ended, Ending, NewRun, NewSegment, Refusal, RunAction, RunId, RunStatus,
     Stage, Status, Unit, UnitKey,
 };
-use tenure_core::queue::Retry;
+use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Time, Token};
 use tenure_store::Store;
 use tenure_store::conformance::Harness;

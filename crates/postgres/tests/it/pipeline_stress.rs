@@ -11,7 +11,7 @@ use tenure_core::Token;
 use tenure_core::pipeline::{
     Act, Beat, Claim, ClaimedUnit, Definition, Ending, NewRun, NewSegment, RunAction, RunId, RunStatus, Stage, UnitKey,
 };
-use tenure_core::queue::Retry;
+use tenure_core::retry::Retry;
 use tenure_postgres::PostgresStore;
 use tenure_store::{PipelineStore, Result, StoreError};
 

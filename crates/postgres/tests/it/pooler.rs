@@ -8,15 +8,15 @@ use std::sync::Arc;
 use tenure_core::Time;
 use tenure_core::queue::{Act, Beat, Claim, Ending, Idle, NewJob, Status};
 use tenure_postgres::PostgresStore;
-use tenure_store::conformance::Harness;
+use tenure_store::conformance::{Harness, QueueWalk, walks};
 use tenure_store::{QueueStore, Store};
 use tenure_testing::{Pooler, TestDatabase};
 
-tenure_store::conformance!(Pooled);
+tenure_store::conformance!(queue, Pooled);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn random_operations_agree_with_core() {
-    tenure_store::conformance::walks::<Pooled>(500..504, 2_500).await;
+    walks::<QueueWalk, Pooled>(500..504, 2_500).await;
 }
 
 /// A store reached only through the pooler, listener included; the hand on its clock is direct.

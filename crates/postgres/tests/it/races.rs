@@ -2,7 +2,8 @@
 
 use crate::support::{Postgres, blocked, connect};
 use std::sync::Arc;
-use tenure_core::queue::{Act, Beat, Claim, ClaimedJob, Ending, JobId, NewJob, Retry, Status};
+use tenure_core::queue::{Act, Beat, Claim, ClaimedJob, Ending, JobId, NewJob, Status};
+use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Time};
 use tenure_store::Store;
 use tenure_store::conformance::Harness;

@@ -242,7 +242,8 @@ async fn what_others_put_into_the_search_path_runs_in_no_migration_and_in_no_ver
         token: job.token,
         act,
     };
-    use tenure_core::queue::{Act, Retry};
+    use tenure_core::queue::Act;
+    use tenure_core::retry::Retry;
     let fail = Act::Fail { error: "e".into(), retry: Retry::Policy { chance: 0.5 } };
     store.finish(vec![end(one, Act::Complete { result: None }), end(other, fail)]).await.unwrap();
     store.recover(10).await.unwrap();

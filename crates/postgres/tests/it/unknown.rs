@@ -2,7 +2,8 @@
 //! caller hears `unknown_outcome`, asks again, and there is one row and one effect.
 
 use crate::support::Durable;
-use tenure_core::queue::{Act, Beat, Claim, ClaimedJob, Ending, JobId, NewJob, Retry, Status};
+use tenure_core::queue::{Act, Beat, Claim, ClaimedJob, Ending, JobId, NewJob, Status};
+use tenure_core::retry::Retry;
 use tenure_postgres::PostgresStore;
 use tenure_store::{QueueStore, Result, StoreError, Upkeep};
 use tenure_testing::{FaultProxy, Pooler};

@@ -5,8 +5,8 @@ use crate::inbox::Step;
 use crate::sql;
 use rusqlite::types::{FromSqlError, Type};
 use rusqlite::{OptionalExtension, Row};
+use tenure_core::Page;
 use tenure_core::domain::{DomainInfo, Event, LeaseInfo, Refused, Settings, State, Verb, What, in_order};
-use tenure_core::queue::Page;
 use tenure_core::{Time, Token};
 
 /// One domain, if it was ever used.

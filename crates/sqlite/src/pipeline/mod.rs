@@ -13,12 +13,12 @@ use crate::inbox::Lane;
 use crate::{SqliteStore, sql};
 use async_trait::async_trait;
 use row::{all, first};
+use tenure_core::Page;
 use tenure_core::pipeline::{
     Advanced, Applied, Beat, Beaten, Claim, Claims, Definition, Ended, Ending, Filter, History, NewRun, PipelineInfo,
     Recovered, Refusal, Run, RunAction, RunId, RunRefusal, RunStatus, SegmentCounts, StageInfo, StartRefusal, Status,
     Taken, Unit,
 };
-use tenure_core::queue::Page;
 use tenure_store::{Fenced, PipelineStore, Result};
 
 #[async_trait]

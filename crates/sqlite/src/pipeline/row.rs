@@ -2,9 +2,9 @@
 
 use crate::fault::{Done, Fault};
 use rusqlite::{Connection, Row};
+use tenure_core::lease::Lease;
 use tenure_core::lease::Pulse;
 use tenure_core::pipeline::{Attempt, Definition, Event, PipelineInfo, Record, Run, RunId, Unit};
-use tenure_core::queue::Lease;
 use tenure_core::retry::Backoff;
 use tenure_core::{Time, Token};
 

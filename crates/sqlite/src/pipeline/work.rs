@@ -8,13 +8,13 @@ use crate::sql;
 use crate::tokens;
 use tenure_core::LostReason;
 use tenure_core::bounds::CLAIM_BYTES_MAX;
+use tenure_core::lease::Lease;
 use tenure_core::lease::{Pulse, renewed};
 use tenure_core::pipeline::rules::{self, Judgement};
 use tenure_core::pipeline::{
     Act, Beat, Beaten, Claim, ClaimedUnit, Claims, Ended, Ending, NewSegment, RECOVERED_PER_CLAIM, Record, Recovered,
     Refusal, Status, Unit, UnitKey, compose_input,
 };
-use tenure_core::queue::Lease;
 use tenure_store::{Fenced, wake_of_pipeline};
 
 pub(crate) fn claim(step: &Step<'_>, claim: &Claim) -> Done<Option<Claims>> {

@@ -7,8 +7,9 @@ use crate::inbox::Step;
 use crate::savepoint::readable;
 use crate::sql;
 use rusqlite::{Params, params};
+use tenure_core::Page;
 use tenure_core::bounds::{COUNT_MAX, PAGE_BYTES_MAX};
-use tenure_core::queue::{Counts, Filter, Job, JobId, Page, QueueInfo, Status};
+use tenure_core::queue::{Counts, Filter, Job, JobId, QueueInfo, Status};
 
 /// Jobs that match, newest first, from below `before`.
 pub(crate) fn jobs(step: &Step<'_>, filter: &Filter, before: Option<JobId>, limit: u32) -> Done<Page<Job>> {

@@ -7,8 +7,9 @@ use crate::sql;
 use rusqlite::{OptionalExtension, Row};
 use tenure_core::LostReason;
 use tenure_core::bounds::ATTEMPTS_KEPT;
+use tenure_core::lease::Lease;
 use tenure_core::lease::Token;
-use tenure_core::queue::{Attempt, Event, Job, JobId, Lease, Outcome, Reason, Status, Verb, What};
+use tenure_core::queue::{Attempt, Event, Job, JobId, Outcome, Reason, Status, Verb, What};
 
 /// The job `id`, if it is kept.
 pub(crate) fn job(step: &Step<'_>, id: JobId) -> Done<Option<Job>> {

@@ -6,12 +6,13 @@ use crate::inbox::Step;
 use crate::sql;
 use rusqlite::{OptionalExtension, Params};
 use std::collections::BTreeMap;
+use tenure_core::Page;
 use tenure_core::Time;
 use tenure_core::queue::worker::{
     HOLDERS_SHOWN, KINDS_SHOWN, LATELY_MS, LEASES_COUNTED, QUEUES_SHOWN, SIGHTINGS_MAX, WATCH_MAX, due, takes,
     workers as page,
 };
-use tenure_core::queue::{Page, Sight, Sighting, Watch, Worker};
+use tenure_core::queue::{Sight, Sighting, Watch, Worker};
 
 /// The sight, in those of its queues that there are.
 pub(crate) fn known(step: &Step<'_>, sight: &Sight) -> Done<Sight> {

@@ -5,8 +5,9 @@ use crate::inbox::Step;
 use crate::queue::row;
 use crate::sql;
 use rusqlite::{OptionalExtension, Row};
+use tenure_core::Page;
 use tenure_core::Time;
-use tenure_core::queue::{JobId, NewJob, Page};
+use tenure_core::queue::{JobId, NewJob};
 use tenure_core::schedule::{CatchUp, Definition, Due, DueSchedule, Firing, Schedule};
 
 /// One schedule.

@@ -5,7 +5,7 @@ use crate::fault::Done;
 use crate::inbox::Step;
 use crate::sql;
 use rusqlite::params;
-use tenure_core::queue::Page;
+use tenure_core::Page;
 use tenure_core::sync::{
     Chunk, ChunkFilter, Progress, Reason, State, Sync, SyncEvent, SyncFilter, SyncId, SyncInfo, Verb, What,
 };

@@ -3,7 +3,7 @@
 use super::super::request::{Filter, History};
 use super::super::unit::{PipelineInfo, Run, RunId, SegmentCounts, StageInfo, Unit};
 use super::Pipelines;
-use crate::queue::Page;
+use crate::page::Page;
 use std::collections::BTreeSet;
 
 impl Pipelines {

@@ -1,12 +1,15 @@
 //! Looking: jobs, queues, events, and why a job is not running.
 
 use super::super::event::Event;
-use super::super::explain::{Explanation, Situation, explain};
-use super::super::job::{Job, JobId, Lease, Status};
-use super::super::request::{Filter, Page, QueueInfo};
+use super::super::explain::{Situation, explain};
+use super::super::job::{Job, JobId, Status};
+use super::super::request::{Filter, QueueInfo};
 use super::super::worker::HOLDERS_SHOWN;
 use super::{Queues, sooner};
 use crate::bounds::PAGE_BYTES_MAX;
+use crate::explain::Explanation;
+use crate::lease::Lease;
+use crate::page::Page;
 use crate::time::Time;
 use std::collections::BTreeSet;
 

@@ -1,8 +1,9 @@
 //! Sightings: who looked for work, remembered for a day.
 
-use super::super::request::{Claim, Page};
+use super::super::request::Claim;
 use super::super::worker::{self, KINDS_SHOWN, LATELY_MS, SIGHTING_MS, SIGHTINGS_MAX, Sight, Sighting, Watch, Worker};
 use super::Queues;
+use crate::page::Page;
 use crate::time::Time;
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@ use super::super::event::SyncEvent;
 use super::super::request::{ChunkFilter, SyncFilter};
 use super::super::unit::{Chunk, Progress, Sync, SyncId, SyncInfo};
 use super::Syncs;
-use crate::queue::Page;
+use crate::page::Page;
 use crate::time::Time;
 
 impl Syncs {

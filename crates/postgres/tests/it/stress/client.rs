@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tenure_core::queue::{
-    Act, Action, Beat, Change, Claim, ClaimedJob, Ended, Ending, JobId, LaneOnFailure, NewJob, Operation, Rate, Retry,
-    Start, Status, Verb,
+    Act, Action, Beat, Change, Claim, ClaimedJob, Ended, Ending, JobId, LaneOnFailure, NewJob, Operation, Rate, Start,
+    Status, Verb,
 };
 use tenure_core::retry::Backoff;
+use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Time, Token};
 use tenure_postgres::PostgresStore;
 use tenure_store::{QueueStore, Upkeep};

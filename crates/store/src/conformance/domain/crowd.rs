@@ -3,10 +3,9 @@
 //! The store's clock stands still while the crowd is at work, and moves between its rounds, so that leases run out.
 
 use super::linear::{Call, Did, explain};
-use super::walk::Chance;
-use super::{DomainHarness, tools::START};
-use crate::DomainStore;
-use crate::conformance::walk::from_env;
+use super::{Harness, tools::START};
+use crate::Store;
+use crate::conformance::walk::{Chance, command, from_env};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -38,11 +37,13 @@ struct Seen {
 
 /// A crowd for each seed, or only for `TENURE_SEED` if it is set. Panics if a history cannot be explained, or if the
 /// crowds never met.
-pub async fn crowds<H: DomainHarness>(seeds: Range<u64>, calls_each: u64) -> Crowd {
+pub async fn crowds<H: Harness>(seeds: Range<u64>, calls_each: u64) -> Crowd {
     let seeds = from_env("TENURE_SEED").map_or(seeds, |seed| seed..seed + 1);
     let mut total = Crowd::default();
     for seed in seeds {
-        let crowd = crowd::<H>(seed, calls_each).await.unwrap_or_else(|wrong| panic!("crowd {seed}: {wrong}"));
+        let crowd = crowd::<H>(seed, calls_each).await.unwrap_or_else(|wrong| {
+            panic!("crowd {seed}: {wrong}\nagain: {}", command(&format!("TENURE_SEED={seed} ")));
+        });
         total.calls += crowd.calls;
         total.overlapped += crowd.overlapped;
         total.acquired += crowd.acquired;
@@ -52,16 +53,16 @@ pub async fn crowds<H: DomainHarness>(seeds: Range<u64>, calls_each: u64) -> Cro
 }
 
 /// One crowd; what could not be explained, if something could not.
-pub async fn crowd<H: DomainHarness>(seed: u64, calls_each: u64) -> Result<Crowd, String> {
-    let harness = H::open_domains(START).await;
-    let handles = [harness.domain_store(), harness.another_domain_store().await];
-    let base = harness.epoch().await.base;
+pub async fn crowd<H: Harness>(seed: u64, calls_each: u64) -> Result<Crowd, String> {
+    let harness = H::open(START).await;
+    let handles = [harness.store(), harness.another().await];
+    let base = handles[0].epoch().await.map_err(|error| error.to_string())?.base;
     let line = Arc::new(AtomicU64::new(0));
     let seen: Arc<[Seen; DOMAINS.len()]> = Arc::default();
     let mut histories: [Vec<Call>; DOMAINS.len()] = Default::default();
     for round in 0..ROUNDS {
         let now = Time(START.0 + round as i64 * 1_000_000);
-        harness.set_domain_clock(now).await;
+        harness.set_clock(now).await;
         let runtime = Handle::current();
         let threads: Vec<_> = (0..THREADS)
             .map(|thread| {
@@ -102,7 +103,7 @@ fn acquired(did: &Did) -> bool {
 
 /// One of the crowd.
 struct Member {
-    store: Arc<dyn DomainStore>,
+    store: Arc<dyn Store>,
     runtime: Handle,
     line: Arc<AtomicU64>,
     seen: Arc<[Seen; DOMAINS.len()]>,

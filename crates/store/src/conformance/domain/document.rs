@@ -1,19 +1,45 @@
 //! The document's six sanity scenarios and six invariants, by name, and its method contracts (D1, D2, D8).
 
-use super::DomainHarness;
+use super::Harness;
 use super::tools::{ENQUEUED, World, retries};
 use tenure_core::Token;
 use tenure_core::domain::{Acquire, Acquired, Failed, Held, OFFSET_MAX, Refused, Succeeded};
 
+scenarios! {
+    __domain_document = domain::document;
+    scenario_1_happy_path,
+    scenario_2_queue_then_orchestrated_hand_off,
+    scenario_3_out_of_order_acquire_is_a_hard_bug,
+    scenario_4_retry,
+    scenario_5_final_give_up,
+    scenario_6_idempotence,
+    invariant_1_single_in_flight_unit,
+    invariant_2_disjointness,
+    invariant_3_fifo_discipline,
+    invariant_4_idempotence,
+    invariant_5_token_fencing,
+    invariant_6_stable_monitor,
+    d1_a_second_acquire_of_the_offset_in_flight_is_told_the_token,
+    d1_an_offset_waits_once_however_often_it_is_asked_for,
+    d1_succeed_and_fail_leave_the_backlog_alone,
+    d1_an_offset_that_waits_is_not_acquired_before_its_turn,
+    d1_offsets_need_no_order_of_their_own,
+    d1_the_largest_offset_is_an_offset,
+    d2_the_age_of_an_offset_is_that_of_its_first_acquisition,
+    d2_without_retries_the_first_failure_is_final,
+    d8_each_item_of_a_call_is_answered_on_its_own,
+    d8_items_of_one_domain_happen_in_the_order_of_the_call,
+}
+
 /// Sanity scenario 1.
-pub async fn scenario_1_happy_path<H: DomainHarness>() {
+pub async fn scenario_1_happy_path<H: Harness>() {
     let world = World::<H>::open().await;
     let token = world.hold(1).await;
     assert_eq!(world.succeed(token).await, Ok(Succeeded::NoBacklog));
 }
 
 /// Sanity scenario 2.
-pub async fn scenario_2_queue_then_orchestrated_hand_off<H: DomainHarness>() {
+pub async fn scenario_2_queue_then_orchestrated_hand_off<H: Harness>() {
     let world = World::<H>::open().await;
     let token = world.hold(1).await;
     assert_eq!(world.acquire(2).await, ENQUEUED);
@@ -25,7 +51,7 @@ pub async fn scenario_2_queue_then_orchestrated_hand_off<H: DomainHarness>() {
 }
 
 /// Sanity scenario 3: after the hint, before 2 is acquired.
-pub async fn scenario_3_out_of_order_acquire_is_a_hard_bug<H: DomainHarness>() {
+pub async fn scenario_3_out_of_order_acquire_is_a_hard_bug<H: Harness>() {
     let world = World::<H>::open().await;
     let token = world.hold(1).await;
     assert_eq!(world.acquire(2).await, ENQUEUED);
@@ -37,7 +63,7 @@ pub async fn scenario_3_out_of_order_acquire_is_a_hard_bug<H: DomainHarness>() {
 }
 
 /// Sanity scenario 4.
-pub async fn scenario_4_retry<H: DomainHarness>() {
+pub async fn scenario_4_retry<H: Harness>() {
     let mut world = World::<H>::open().await;
     let token = world.hold(1).await;
     let acquired_at = world.now;
@@ -51,7 +77,7 @@ pub async fn scenario_4_retry<H: DomainHarness>() {
 }
 
 /// Sanity scenario 5.
-pub async fn scenario_5_final_give_up<H: DomainHarness>() {
+pub async fn scenario_5_final_give_up<H: Harness>() {
     let world = World::<H>::open().await;
     for (offset, waits) in [(1, false), (2, true)] {
         let token = world.hold(offset).await;
@@ -69,7 +95,7 @@ pub async fn scenario_5_final_give_up<H: DomainHarness>() {
 }
 
 /// Sanity scenario 6.
-pub async fn scenario_6_idempotence<H: DomainHarness>() {
+pub async fn scenario_6_idempotence<H: Harness>() {
     let world = World::<H>::open().await;
     world.process(1).await;
     world.change(retries(0)).await;
@@ -86,7 +112,7 @@ pub async fn scenario_6_idempotence<H: DomainHarness>() {
 }
 
 /// Invariant 1.
-pub async fn invariant_1_single_in_flight_unit<H: DomainHarness>() {
+pub async fn invariant_1_single_in_flight_unit<H: Harness>() {
     let world = World::<H>::open().await;
     world.hold(1).await;
     for offset in 2..=5 {
@@ -96,7 +122,7 @@ pub async fn invariant_1_single_in_flight_unit<H: DomainHarness>() {
 }
 
 /// Invariant 2.
-pub async fn invariant_2_disjointness<H: DomainHarness>() {
+pub async fn invariant_2_disjointness<H: Harness>() {
     let world = World::<H>::open().await;
     world.process(1).await;
     let token = world.hold(2).await;
@@ -112,7 +138,7 @@ pub async fn invariant_2_disjointness<H: DomainHarness>() {
 }
 
 /// Invariant 3.
-pub async fn invariant_3_fifo_discipline<H: DomainHarness>() {
+pub async fn invariant_3_fifo_discipline<H: Harness>() {
     let world = World::<H>::open().await;
     let mut token = world.hold(10).await;
     let order = [7, 3, 9, 1];
@@ -127,7 +153,7 @@ pub async fn invariant_3_fifo_discipline<H: DomainHarness>() {
 }
 
 /// Invariant 4.
-pub async fn invariant_4_idempotence<H: DomainHarness>() {
+pub async fn invariant_4_idempotence<H: Harness>() {
     let world = World::<H>::open().await;
     for offset in [5, 1, 3] {
         world.process(offset).await;
@@ -139,7 +165,7 @@ pub async fn invariant_4_idempotence<H: DomainHarness>() {
 }
 
 /// Invariant 5.
-pub async fn invariant_5_token_fencing<H: DomainHarness>() {
+pub async fn invariant_5_token_fencing<H: Harness>() {
     let world = World::<H>::open().await;
     let token = world.hold(1).await;
     for wrong in [Token(token.0 + 1), Token(token.0 - 1), Token(i64::MAX)] {
@@ -152,11 +178,11 @@ pub async fn invariant_5_token_fencing<H: DomainHarness>() {
 }
 
 /// Invariant 6: what a domain is survives whatever was asked of it, through every handle.
-pub async fn invariant_6_stable_monitor<H: DomainHarness>() {
+pub async fn invariant_6_stable_monitor<H: Harness>() {
     let mut world = World::<H>::open().await;
     world.change(retries(9)).await;
     let made_at = world.now;
-    let other = world.harness.another_domain_store().await;
+    let other = world.harness.another().await;
     for offset in 0..10 {
         world.pass_ms(1).await;
         let answers = other.domain_acquire(vec![Acquire::new("a", offset)]).await.unwrap();
@@ -169,7 +195,7 @@ pub async fn invariant_6_stable_monitor<H: DomainHarness>() {
 }
 
 /// The document gives the live token to any caller.
-pub async fn d1_a_second_acquire_of_the_offset_in_flight_is_told_the_token<H: DomainHarness>() {
+pub async fn d1_a_second_acquire_of_the_offset_in_flight_is_told_the_token<H: Harness>() {
     let world = World::<H>::open().await;
     let token = world.hold(1).await;
     for _ in 0..2 {
@@ -178,7 +204,7 @@ pub async fn d1_a_second_acquire_of_the_offset_in_flight_is_told_the_token<H: Do
 }
 
 /// The backlog has no duplicates.
-pub async fn d1_an_offset_waits_once_however_often_it_is_asked_for<H: DomainHarness>() {
+pub async fn d1_an_offset_waits_once_however_often_it_is_asked_for<H: Harness>() {
     let mut world = World::<H>::open().await;
     world.hold(1).await;
     let since = world.now;
@@ -191,7 +217,7 @@ pub async fn d1_an_offset_waits_once_however_often_it_is_asked_for<H: DomainHarn
 }
 
 /// Nothing is handed over.
-pub async fn d1_succeed_and_fail_leave_the_backlog_alone<H: DomainHarness>() {
+pub async fn d1_succeed_and_fail_leave_the_backlog_alone<H: Harness>() {
     let world = World::<H>::open().await;
     world.change(retries(1)).await;
     let token = world.hold(1).await;
@@ -208,7 +234,7 @@ pub async fn d1_succeed_and_fail_leave_the_backlog_alone<H: DomainHarness>() {
 }
 
 /// Not even one that waits may pass the head.
-pub async fn d1_an_offset_that_waits_is_not_acquired_before_its_turn<H: DomainHarness>() {
+pub async fn d1_an_offset_that_waits_is_not_acquired_before_its_turn<H: Harness>() {
     let world = World::<H>::open().await;
     let token = world.hold(1).await;
     for offset in [2, 3] {
@@ -220,7 +246,7 @@ pub async fn d1_an_offset_that_waits_is_not_acquired_before_its_turn<H: DomainHa
 }
 
 /// First in is first out, whatever the numbers.
-pub async fn d1_offsets_need_no_order_of_their_own<H: DomainHarness>() {
+pub async fn d1_offsets_need_no_order_of_their_own<H: Harness>() {
     let world = World::<H>::open().await;
     for offset in [900, 0, 17] {
         world.process(offset).await;
@@ -228,7 +254,7 @@ pub async fn d1_offsets_need_no_order_of_their_own<H: DomainHarness>() {
 }
 
 /// Offsets reach to 2^63 − 1.
-pub async fn d1_the_largest_offset_is_an_offset<H: DomainHarness>() {
+pub async fn d1_the_largest_offset_is_an_offset<H: Harness>() {
     let world = World::<H>::open().await;
     let token = world.hold(OFFSET_MAX).await;
     assert_eq!(world.acquire(OFFSET_MAX - 1).await, ENQUEUED);
@@ -243,7 +269,7 @@ pub async fn d1_the_largest_offset_is_an_offset<H: DomainHarness>() {
 }
 
 /// `acquired_at` is set once for each offset.
-pub async fn d2_the_age_of_an_offset_is_that_of_its_first_acquisition<H: DomainHarness>() {
+pub async fn d2_the_age_of_an_offset_is_that_of_its_first_acquisition<H: Harness>() {
     let mut world = World::<H>::open().await;
     let token = world.hold(1).await;
     world.succeed(token).await.unwrap();
@@ -257,7 +283,7 @@ pub async fn d2_the_age_of_an_offset_is_that_of_its_first_acquisition<H: DomainH
 }
 
 /// `max_retries` 0.
-pub async fn d2_without_retries_the_first_failure_is_final<H: DomainHarness>() {
+pub async fn d2_without_retries_the_first_failure_is_final<H: Harness>() {
     let world = World::<H>::open().await;
     world.change(retries(0)).await;
     let token = world.hold(1).await;
@@ -266,7 +292,7 @@ pub async fn d2_without_retries_the_first_failure_is_final<H: DomainHarness>() {
 }
 
 /// A refusal in a batch does not touch its neighbours.
-pub async fn d8_each_item_of_a_call_is_answered_on_its_own<H: DomainHarness>() {
+pub async fn d8_each_item_of_a_call_is_answered_on_its_own<H: Harness>() {
     let world = World::<H>::open().await;
     let names = ["zebra", "a", "m", "ключ"];
     let acquires = names.iter().map(|name| Acquire::new(*name, 1)).collect();
@@ -281,7 +307,7 @@ pub async fn d8_each_item_of_a_call_is_answered_on_its_own<H: DomainHarness>() {
 }
 
 /// Also when a domain is named more than once.
-pub async fn d8_items_of_one_domain_happen_in_the_order_of_the_call<H: DomainHarness>() {
+pub async fn d8_items_of_one_domain_happen_in_the_order_of_the_call<H: Harness>() {
     let world = World::<H>::open().await;
     let asked = [("b", 5), ("a", 3), ("b", 4), ("a", 2), ("a", 3)];
     let acquires = asked.iter().map(|(name, offset)| Acquire::new(*name, *offset)).collect();

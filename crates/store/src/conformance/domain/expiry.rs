@@ -1,14 +1,36 @@
 //! Leases that run out, by choice (D4), and what recovery does about them (L7).
 
-use super::DomainHarness;
+use super::Harness;
 use super::tools::{ENQUEUED, World, takeovers};
 use tenure_core::LostReason;
 use tenure_core::domain::{Acquire, Acquired, Advance, Beaten, Failed, Refused, Skipped, Succeeded, What};
 
+scenarios! {
+    __domain_expiry = domain::expiry;
+    d4_a_lease_without_expiry_never_runs_out,
+    d4_the_instant_of_expiry_is_lost,
+    d4_a_heartbeat_renews,
+    d4_a_heartbeat_of_a_lease_without_expiry_is_taken,
+    d4_fail_does_not_renew,
+    d4_an_expired_lease_refuses_every_write,
+    d4_a_takeover_has_a_larger_token_and_keeps_age_and_retries,
+    d4_a_takeover_without_a_lease_does_not_run_out,
+    d4_a_takeover_has_the_name_of_who_took_over,
+    d4_another_offset_is_told_which_one_expired,
+    d4_order_is_kept_over_a_takeover,
+    d4_the_takeover_beyond_the_limit_fails_the_offset,
+    d4_takeovers_are_counted_for_each_offset,
+    l7_recovery_tells_an_expiry_once_and_leaves_the_lease,
+    l7_recovery_applies_the_limit_of_takeovers,
+    l7_recovery_is_bounded_and_takes_the_longest_expired_first,
+    l7_a_renewed_lease_is_not_recovered,
+    a6_a_clock_that_steps_back_never_shortens_a_lease,
+}
+
 const LOST: Refused = Refused::LeaseLost(LostReason::Expired);
 
 /// Expiry is opt-in.
-pub async fn d4_a_lease_without_expiry_never_runs_out<H: DomainHarness>() {
+pub async fn d4_a_lease_without_expiry_never_runs_out<H: Harness>() {
     let mut world = World::<H>::open().await;
     let token = world.hold(1).await;
     world.pass_ms(10 * 366 * 86_400_000).await;
@@ -18,7 +40,7 @@ pub async fn d4_a_lease_without_expiry_never_runs_out<H: DomainHarness>() {
 }
 
 /// Held while `expires_at > now`.
-pub async fn d4_the_instant_of_expiry_is_lost<H: DomainHarness>() {
+pub async fn d4_the_instant_of_expiry_is_lost<H: Harness>() {
     let mut world = World::<H>::open().await;
     let token = world.hold_a_second(1).await;
     let expires_at = world.now.plus_ms(1_000);
@@ -30,7 +52,7 @@ pub async fn d4_the_instant_of_expiry_is_lost<H: DomainHarness>() {
 }
 
 /// By the span of the acquire, from now.
-pub async fn d4_a_heartbeat_renews<H: DomainHarness>() {
+pub async fn d4_a_heartbeat_renews<H: Harness>() {
     let mut world = World::<H>::open().await;
     let token = world.hold_a_second(1).await;
     for _ in 0..5 {
@@ -43,14 +65,14 @@ pub async fn d4_a_heartbeat_renews<H: DomainHarness>() {
 }
 
 /// It has nothing to renew, and that is no error.
-pub async fn d4_a_heartbeat_of_a_lease_without_expiry_is_taken<H: DomainHarness>() {
+pub async fn d4_a_heartbeat_of_a_lease_without_expiry_is_taken<H: Harness>() {
     let world = World::<H>::open().await;
     let token = world.hold(1).await;
     assert_eq!(world.beat(token).await, Ok(Beaten { lease_expires_at: None }));
 }
 
 /// A try that failed did not promise to live on.
-pub async fn d4_fail_does_not_renew<H: DomainHarness>() {
+pub async fn d4_fail_does_not_renew<H: Harness>() {
     let mut world = World::<H>::open().await;
     let token = world.hold_a_second(1).await;
     let expires_at = world.now.plus_ms(1_000);
@@ -60,7 +82,7 @@ pub async fn d4_fail_does_not_renew<H: DomainHarness>() {
 }
 
 /// Not yet replaced: `lease_lost(expired)`. With another token: a mismatch all the same.
-pub async fn d4_an_expired_lease_refuses_every_write<H: DomainHarness>() {
+pub async fn d4_an_expired_lease_refuses_every_write<H: Harness>() {
     let mut world = World::<H>::open().await;
     let token = world.hold_a_second(1).await;
     world.pass_ms(1_000).await;
@@ -74,7 +96,7 @@ pub async fn d4_an_expired_lease_refuses_every_write<H: DomainHarness>() {
 }
 
 /// The old token is a mismatch from then on.
-pub async fn d4_a_takeover_has_a_larger_token_and_keeps_age_and_retries<H: DomainHarness>() {
+pub async fn d4_a_takeover_has_a_larger_token_and_keeps_age_and_retries<H: Harness>() {
     let mut world = World::<H>::open().await;
     let acquired_at = world.now;
     let first = world.hold_a_second(1).await;
@@ -89,7 +111,7 @@ pub async fn d4_a_takeover_has_a_larger_token_and_keeps_age_and_retries<H: Domai
 }
 
 /// Expiry is the choice of whoever acquires, each time.
-pub async fn d4_a_takeover_without_a_lease_does_not_run_out<H: DomainHarness>() {
+pub async fn d4_a_takeover_without_a_lease_does_not_run_out<H: Harness>() {
     let mut world = World::<H>::open().await;
     world.hold_a_second(1).await;
     world.pass_ms(1_000).await;
@@ -100,7 +122,7 @@ pub async fn d4_a_takeover_without_a_lease_does_not_run_out<H: DomainHarness>() 
 }
 
 /// The one before has no say any more.
-pub async fn d4_a_takeover_has_the_name_of_who_took_over<H: DomainHarness>() {
+pub async fn d4_a_takeover_has_the_name_of_who_took_over<H: Harness>() {
     let mut world = World::<H>::open().await;
     world.hold_as(Acquire::new("a", 1).holder("bob").lease_ms(1_000)).await;
     world.pass_ms(1_000).await;
@@ -113,7 +135,7 @@ pub async fn d4_a_takeover_has_the_name_of_who_took_over<H: DomainHarness>() {
 }
 
 /// `ENQUEUED` with `expired_offset`.
-pub async fn d4_another_offset_is_told_which_one_expired<H: DomainHarness>() {
+pub async fn d4_another_offset_is_told_which_one_expired<H: Harness>() {
     let mut world = World::<H>::open().await;
     world.hold_a_second(7).await;
     assert_eq!(world.acquire(8).await, ENQUEUED);
@@ -125,7 +147,7 @@ pub async fn d4_another_offset_is_told_which_one_expired<H: DomainHarness>() {
 }
 
 /// The expired offset keeps its place before what waits.
-pub async fn d4_order_is_kept_over_a_takeover<H: DomainHarness>() {
+pub async fn d4_order_is_kept_over_a_takeover<H: Harness>() {
     let mut world = World::<H>::open().await;
     world.hold_a_second(1).await;
     assert_eq!(world.acquire(2).await, ENQUEUED);
@@ -136,7 +158,7 @@ pub async fn d4_order_is_kept_over_a_takeover<H: DomainHarness>() {
 }
 
 /// `ALREADY_FAILED`, by event, and the lease is cleared.
-pub async fn d4_the_takeover_beyond_the_limit_fails_the_offset<H: DomainHarness>() {
+pub async fn d4_the_takeover_beyond_the_limit_fails_the_offset<H: Harness>() {
     let mut world = World::<H>::open().await;
     world.change(takeovers(2)).await;
     world.hold_a_second(1).await;
@@ -156,7 +178,7 @@ pub async fn d4_the_takeover_beyond_the_limit_fails_the_offset<H: DomainHarness>
 }
 
 /// The next offset begins anew.
-pub async fn d4_takeovers_are_counted_for_each_offset<H: DomainHarness>() {
+pub async fn d4_takeovers_are_counted_for_each_offset<H: Harness>() {
     let mut world = World::<H>::open().await;
     world.change(takeovers(1)).await;
     for offset in 1..=3 {
@@ -169,7 +191,7 @@ pub async fn d4_takeovers_are_counted_for_each_offset<H: DomainHarness>() {
 }
 
 /// Once per token; the lease stays for the next acquire.
-pub async fn l7_recovery_tells_an_expiry_once_and_leaves_the_lease<H: DomainHarness>() {
+pub async fn l7_recovery_tells_an_expiry_once_and_leaves_the_lease<H: Harness>() {
     let mut world = World::<H>::open().await;
     let first = world.hold_as(Acquire::new("a", 1).holder("bob").lease_ms(1_000)).await;
     assert_eq!(world.recover(10).await, (0, 0));
@@ -187,7 +209,7 @@ pub async fn l7_recovery_tells_an_expiry_once_and_leaves_the_lease<H: DomainHarn
 }
 
 /// The crash limit of domains.
-pub async fn l7_recovery_applies_the_limit_of_takeovers<H: DomainHarness>() {
+pub async fn l7_recovery_applies_the_limit_of_takeovers<H: Harness>() {
     let mut world = World::<H>::open().await;
     world.change(takeovers(1)).await;
     world.hold_a_second(1).await;
@@ -203,7 +225,7 @@ pub async fn l7_recovery_applies_the_limit_of_takeovers<H: DomainHarness>() {
 }
 
 /// Bounded batches.
-pub async fn l7_recovery_is_bounded_and_takes_the_longest_expired_first<H: DomainHarness>() {
+pub async fn l7_recovery_is_bounded_and_takes_the_longest_expired_first<H: Harness>() {
     let mut world = World::<H>::open().await;
     for (name, lease_ms) in [("late", 3_000), ("early", 1_000), ("middle", 2_000)] {
         world.hold_as(Acquire::new(name, 1).lease_ms(lease_ms)).await;
@@ -217,7 +239,7 @@ pub async fn l7_recovery_is_bounded_and_takes_the_longest_expired_first<H: Domai
 }
 
 /// Recovery believes the lease, not what it knew of it.
-pub async fn l7_a_renewed_lease_is_not_recovered<H: DomainHarness>() {
+pub async fn l7_a_renewed_lease_is_not_recovered<H: Harness>() {
     let mut world = World::<H>::open().await;
     let token = world.hold_a_second(1).await;
     world.pass_ms(900).await;
@@ -235,7 +257,7 @@ pub async fn l7_a_renewed_lease_is_not_recovered<H: DomainHarness>() {
 }
 
 /// A renewal at an earlier instant leaves the deadline.
-pub async fn a6_a_clock_that_steps_back_never_shortens_a_lease<H: DomainHarness>() {
+pub async fn a6_a_clock_that_steps_back_never_shortens_a_lease<H: Harness>() {
     let mut world = World::<H>::open().await;
     let token = world.hold_a_second(1).await;
     let expires_at = world.now.plus_ms(1_000);

@@ -1,12 +1,31 @@
 //! Tokens and names: who may write, and who is told (D1, D3, D5, L2, L8).
 
-use super::DomainHarness;
+use super::Harness;
 use super::tools::{ENQUEUED, World};
 use tenure_core::domain::{Acquire, Acquired, Advance, Advanced, Event, Refused, Succeeded, Verb, What, token_of};
 use tenure_core::{Time, Token};
 
+scenarios! {
+    __domain_fence = domain::fence;
+    d1_a_domain_never_seen_has_no_lease,
+    d1_a_refused_write_changes_nothing_but_its_event,
+    d1_the_token_of_an_ended_lease_is_refused,
+    d3_a_named_lease_is_told_to_its_holder_alone,
+    d3_an_unnamed_lease_is_told_to_anyone,
+    d3_a_name_does_not_guard_the_writes,
+    d5_tokens_grow_within_a_domain,
+    d5_what_is_no_token_is_a_mismatch,
+    l2_tokens_grow_over_a_raised_epoch,
+    l8_refused_writes_are_counted_into_one_event,
+    l8_each_refused_token_has_an_event_of_its_own,
+    l8_refused_tokens_are_bounded,
+    d8_an_advance_is_a_succeed_and_an_acquire,
+    d8_an_advance_prefers_what_waits,
+    d8_a_refused_advance_acquires_nothing,
+}
+
 /// `lease_not_found`, and the domain is not made by it.
-pub async fn d1_a_domain_never_seen_has_no_lease<H: DomainHarness>() {
+pub async fn d1_a_domain_never_seen_has_no_lease<H: Harness>() {
     let world = World::<H>::open().await;
     assert_eq!(world.succeed(Token(1)).await, Err(Refused::LeaseNotFound));
     assert_eq!(world.fail(Token(1)).await, Err(Refused::LeaseNotFound));
@@ -16,7 +35,7 @@ pub async fn d1_a_domain_never_seen_has_no_lease<H: DomainHarness>() {
 }
 
 /// A refusal is told, and that is all it does.
-pub async fn d1_a_refused_write_changes_nothing_but_its_event<H: DomainHarness>() {
+pub async fn d1_a_refused_write_changes_nothing_but_its_event<H: Harness>() {
     let world = World::<H>::open().await;
     let token = world.hold(1).await;
     assert_eq!(world.acquire(2).await, ENQUEUED);
@@ -30,7 +49,7 @@ pub async fn d1_a_refused_write_changes_nothing_but_its_event<H: DomainHarness>(
 }
 
 /// A succeed sent twice is a bug of the caller's (D1 stands instead of L12).
-pub async fn d1_the_token_of_an_ended_lease_is_refused<H: DomainHarness>() {
+pub async fn d1_the_token_of_an_ended_lease_is_refused<H: Harness>() {
     let world = World::<H>::open().await;
     let first = world.hold(1).await;
     world.succeed(first).await.unwrap();
@@ -41,7 +60,7 @@ pub async fn d1_the_token_of_an_ended_lease_is_refused<H: DomainHarness>() {
 }
 
 /// Any other, named or not, is told `HELD_BY_OTHER`.
-pub async fn d3_a_named_lease_is_told_to_its_holder_alone<H: DomainHarness>() {
+pub async fn d3_a_named_lease_is_told_to_its_holder_alone<H: Harness>() {
     let world = World::<H>::open().await;
     let token = world.hold_as(Acquire::new("a", 1).holder("bob")).await;
     let already = Ok(Acquired::AlreadyAcquired { token });
@@ -52,7 +71,7 @@ pub async fn d3_a_named_lease_is_told_to_its_holder_alone<H: DomainHarness>() {
 }
 
 /// Without names the document's behaviour stands; a named caller on an unnamed lease gets the token.
-pub async fn d3_an_unnamed_lease_is_told_to_anyone<H: DomainHarness>() {
+pub async fn d3_an_unnamed_lease_is_told_to_anyone<H: Harness>() {
     let world = World::<H>::open().await;
     let token = world.hold(1).await;
     let already = Ok(Acquired::AlreadyAcquired { token });
@@ -62,14 +81,14 @@ pub async fn d3_an_unnamed_lease_is_told_to_anyone<H: DomainHarness>() {
 }
 
 /// What counts is the token.
-pub async fn d3_a_name_does_not_guard_the_writes<H: DomainHarness>() {
+pub async fn d3_a_name_does_not_guard_the_writes<H: Harness>() {
     let world = World::<H>::open().await;
     let token = world.hold_as(Acquire::new("a", 1).holder("bob")).await;
     assert_eq!(world.succeed(token).await, Ok(Succeeded::NoBacklog));
 }
 
 /// Strictly, whatever ended the lease before.
-pub async fn d5_tokens_grow_within_a_domain<H: DomainHarness>() {
+pub async fn d5_tokens_grow_within_a_domain<H: Harness>() {
     let mut world = World::<H>::open().await;
     let mut last = Token(0);
     for offset in 0..5 {
@@ -92,7 +111,7 @@ pub async fn d5_tokens_grow_within_a_domain<H: DomainHarness>() {
 }
 
 /// On the wire a token is a decimal string; anything else was never drawn.
-pub async fn d5_what_is_no_token_is_a_mismatch<H: DomainHarness>() {
+pub async fn d5_what_is_no_token_is_a_mismatch<H: Harness>() {
     let world = World::<H>::open().await;
     let token = world.hold(1).await;
     for text in ["", "abc", "0", "-1", " 1", "1e3"] {
@@ -102,11 +121,11 @@ pub async fn d5_what_is_no_token_is_a_mismatch<H: DomainHarness>() {
 }
 
 /// Every later token outranks every earlier one.
-pub async fn l2_tokens_grow_over_a_raised_epoch<H: DomainHarness>() {
+pub async fn l2_tokens_grow_over_a_raised_epoch<H: Harness>() {
     let world = World::<H>::open().await;
     let first = world.hold(1).await;
     world.succeed(first).await.unwrap();
-    let epoch = world.harness.raise_epoch().await;
+    let epoch = world.store.new_epoch().await.expect("a new epoch");
     let second = world.hold(2).await;
     assert!(epoch.base > first);
     assert_eq!(second, epoch.base);
@@ -115,7 +134,7 @@ pub async fn l2_tokens_grow_over_a_raised_epoch<H: DomainHarness>() {
 }
 
 /// One event for each token and kind of refusal, with the last of them.
-pub async fn l8_refused_writes_are_counted_into_one_event<H: DomainHarness>() {
+pub async fn l8_refused_writes_are_counted_into_one_event<H: Harness>() {
     let mut world = World::<H>::open().await;
     let token = world.hold(1).await;
     for _ in 0..5 {
@@ -138,7 +157,7 @@ pub async fn l8_refused_writes_are_counted_into_one_event<H: DomainHarness>() {
 }
 
 /// The second zombie does not erase the first: another token's refusal is another event.
-pub async fn l8_each_refused_token_has_an_event_of_its_own<H: DomainHarness>() {
+pub async fn l8_each_refused_token_has_an_event_of_its_own<H: Harness>() {
     let mut world = World::<H>::open().await;
     let mut zombies = Vec::new();
     for takeover in 0..3 {
@@ -158,7 +177,7 @@ pub async fn l8_each_refused_token_has_an_event_of_its_own<H: DomainHarness>() {
 }
 
 /// Whoever makes tokens up fills no store: those refused the longest ago give way.
-pub async fn l8_refused_tokens_are_bounded<H: DomainHarness>() {
+pub async fn l8_refused_tokens_are_bounded<H: Harness>() {
     let mut world = World::<H>::open().await;
     let token = world.hold(1).await;
     for n in 1..=105 {
@@ -175,7 +194,7 @@ pub async fn l8_refused_tokens_are_bounded<H: DomainHarness>() {
 }
 
 /// Two verbs in one step.
-pub async fn d8_an_advance_is_a_succeed_and_an_acquire<H: DomainHarness>() {
+pub async fn d8_an_advance_is_a_succeed_and_an_acquire<H: Harness>() {
     let world = World::<H>::open().await;
     let token = world.hold(1).await;
     let advanced = world.advance(Advance::new("a", token).next(2).holder("bob").lease_ms(500)).await.unwrap();
@@ -191,7 +210,7 @@ pub async fn d8_an_advance_is_a_succeed_and_an_acquire<H: DomainHarness>() {
 }
 
 /// The named offset is for an empty backlog.
-pub async fn d8_an_advance_prefers_what_waits<H: DomainHarness>() {
+pub async fn d8_an_advance_prefers_what_waits<H: Harness>() {
     let world = World::<H>::open().await;
     let token = world.hold(1).await;
     assert_eq!(world.acquire(5).await, ENQUEUED);
@@ -205,7 +224,7 @@ pub async fn d8_an_advance_prefers_what_waits<H: DomainHarness>() {
 }
 
 /// All or nothing.
-pub async fn d8_a_refused_advance_acquires_nothing<H: DomainHarness>() {
+pub async fn d8_a_refused_advance_acquires_nothing<H: Harness>() {
     let world = World::<H>::open().await;
     let token = world.hold(1).await;
     let before = world.info().await;

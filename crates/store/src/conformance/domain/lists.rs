@@ -1,15 +1,26 @@
 //! Looking: one domain, pages of them, and those that want a look (X, Y, D6).
 
-use super::DomainHarness;
+use super::Harness;
 use super::tools::{ENQUEUED, World};
 use tenure_core::domain::{Acquire, DomainInfo, Held, LeaseInfo, Settings, State};
+
+scenarios! {
+    __domain_lists = domain::lists;
+    x_a_domain_never_seen_is_absent,
+    y_a_domain_shows_its_lease_without_the_token,
+    y_a_domain_shows_its_backlog,
+    x_domains_are_paged_by_name,
+    x_names_are_any_text,
+    y_blocked_domains_are_found,
+    y_expired_domains_are_found,
+}
 
 fn names(items: &[DomainInfo]) -> Vec<&str> {
     items.iter().map(|info| &*info.name).collect()
 }
 
 /// Reading makes nothing.
-pub async fn x_a_domain_never_seen_is_absent<H: DomainHarness>() {
+pub async fn x_a_domain_never_seen_is_absent<H: Harness>() {
     let world = World::<H>::open().await;
     assert_eq!(world.store.domain("a").await.unwrap(), None);
     assert_eq!(world.store.domain_events("a").await.unwrap(), []);
@@ -17,7 +28,7 @@ pub async fn x_a_domain_never_seen_is_absent<H: DomainHarness>() {
 }
 
 /// The token is its holder's.
-pub async fn y_a_domain_shows_its_lease_without_the_token<H: DomainHarness>() {
+pub async fn y_a_domain_shows_its_lease_without_the_token<H: Harness>() {
     let world = World::<H>::open().await;
     world.hold_as(Acquire::new("a", 3).holder("bob").lease_ms(700)).await;
     let lease = LeaseInfo {
@@ -43,7 +54,7 @@ pub async fn y_a_domain_shows_its_lease_without_the_token<H: DomainHarness>() {
 }
 
 /// Length, head, and since when it waits.
-pub async fn y_a_domain_shows_its_backlog<H: DomainHarness>() {
+pub async fn y_a_domain_shows_its_backlog<H: Harness>() {
     let mut world = World::<H>::open().await;
     let token = world.hold(1).await;
     let since = world.now;
@@ -59,7 +70,7 @@ pub async fn y_a_domain_shows_its_backlog<H: DomainHarness>() {
 }
 
 /// By name, each page from after the last one.
-pub async fn x_domains_are_paged_by_name<H: DomainHarness>() {
+pub async fn x_domains_are_paged_by_name<H: Harness>() {
     let world = World::<H>::open().await;
     for name in ["d", "b", "a", "c", "e"] {
         world.hold_as(Acquire::new(name, 1)).await;
@@ -75,7 +86,7 @@ pub async fn x_domains_are_paged_by_name<H: DomainHarness>() {
 }
 
 /// 1 to 256 bytes of UTF-8, in the order of their bytes.
-pub async fn x_names_are_any_text<H: DomainHarness>() {
+pub async fn x_names_are_any_text<H: Harness>() {
     let world = World::<H>::open().await;
     let long = "x".repeat(256);
     let mut all = vec!["%2F", "a/b", "a b", "A", "'; drop table domain;--", "ключ", "😀", &long, "{\"a\":1}"];
@@ -90,7 +101,7 @@ pub async fn x_names_are_any_text<H: DomainHarness>() {
 }
 
 /// Offsets wait and no live lease works on the one before them.
-pub async fn y_blocked_domains_are_found<H: DomainHarness>() {
+pub async fn y_blocked_domains_are_found<H: Harness>() {
     let mut world = World::<H>::open().await;
     let blocked = async |world: &World<H>| {
         let page = world.store.domains(None, Some(State::Blocked), 10).await.unwrap();
@@ -117,7 +128,7 @@ pub async fn y_blocked_domains_are_found<H: DomainHarness>() {
 }
 
 /// A lease that ran out and was not taken over.
-pub async fn y_expired_domains_are_found<H: DomainHarness>() {
+pub async fn y_expired_domains_are_found<H: Harness>() {
     let mut world = World::<H>::open().await;
     for (name, lease_ms) in [("long", 60_000), ("short", 1_000), ("taken", 1_000)] {
         world.hold_as(Acquire::new(name, 1).lease_ms(lease_ms)).await;

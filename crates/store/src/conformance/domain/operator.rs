@@ -1,13 +1,26 @@
 //! What operators do: skip and settings (D7, D2), and what they can read about it (L8).
 
-use super::DomainHarness;
+use super::Harness;
 use super::tools::{ENQUEUED, World, retries, takeovers};
 use tenure_core::domain::{
     Acquire, Acquired, Change, EVENTS_KEPT, Failed, Refused, Settings, Skipped, Succeeded, What,
 };
 
+scenarios! {
+    __domain_operator = domain::operator;
+    d7_a_skipped_offset_is_failed_wherever_it_stood,
+    d7_skipping_the_offset_in_flight_ends_its_lease,
+    d7_the_rest_keeps_its_order,
+    d7_skipping_what_has_ended_says_so,
+    d7_skipping_in_a_domain_never_seen_makes_it,
+    x_a_change_makes_the_domain_and_touches_only_what_was_sent,
+    d2_a_changed_limit_of_retries_binds_the_offset_in_flight,
+    l8_events_say_what_happened,
+    l8_the_last_hundred_events_are_kept,
+}
+
 /// In flight, waiting, or not yet seen.
-pub async fn d7_a_skipped_offset_is_failed_wherever_it_stood<H: DomainHarness>() {
+pub async fn d7_a_skipped_offset_is_failed_wherever_it_stood<H: Harness>() {
     let world = World::<H>::open().await;
     world.hold(1).await;
     assert_eq!(world.acquire(2).await, ENQUEUED);
@@ -20,7 +33,7 @@ pub async fn d7_a_skipped_offset_is_failed_wherever_it_stood<H: DomainHarness>()
 }
 
 /// Its holder is told, and changes nothing.
-pub async fn d7_skipping_the_offset_in_flight_ends_its_lease<H: DomainHarness>() {
+pub async fn d7_skipping_the_offset_in_flight_ends_its_lease<H: Harness>() {
     let world = World::<H>::open().await;
     let token = world.hold(1).await;
     world.skip(1).await;
@@ -30,7 +43,7 @@ pub async fn d7_skipping_the_offset_in_flight_ends_its_lease<H: DomainHarness>()
 }
 
 /// Order of the rest is kept.
-pub async fn d7_the_rest_keeps_its_order<H: DomainHarness>() {
+pub async fn d7_the_rest_keeps_its_order<H: Harness>() {
     let world = World::<H>::open().await;
     let mut token = world.hold(1).await;
     for offset in [9, 4, 6, 2, 8] {
@@ -48,7 +61,7 @@ pub async fn d7_the_rest_keeps_its_order<H: DomainHarness>() {
 }
 
 /// `ALREADY_*`.
-pub async fn d7_skipping_what_has_ended_says_so<H: DomainHarness>() {
+pub async fn d7_skipping_what_has_ended_says_so<H: Harness>() {
     let world = World::<H>::open().await;
     world.process(1).await;
     assert_eq!(world.skip(1).await, Skipped::AlreadyProcessed);
@@ -59,7 +72,7 @@ pub async fn d7_skipping_what_has_ended_says_so<H: DomainHarness>() {
 }
 
 /// So that a poison offset can be skipped before it arrives.
-pub async fn d7_skipping_in_a_domain_never_seen_makes_it<H: DomainHarness>() {
+pub async fn d7_skipping_in_a_domain_never_seen_makes_it<H: Harness>() {
     let world = World::<H>::open().await;
     assert_eq!(world.skip(5).await, Skipped::Skipped);
     assert_eq!(world.info().await.created_at, world.now);
@@ -68,7 +81,7 @@ pub async fn d7_skipping_in_a_domain_never_seen_makes_it<H: DomainHarness>() {
 }
 
 /// `null` sets back to the default.
-pub async fn x_a_change_makes_the_domain_and_touches_only_what_was_sent<H: DomainHarness>() {
+pub async fn x_a_change_makes_the_domain_and_touches_only_what_was_sent<H: Harness>() {
     let world = World::<H>::open().await;
     let made = world.change(takeovers(7)).await;
     assert_eq!(made.settings, Settings { max_retries: 3, takeovers_max: Some(7) });
@@ -81,7 +94,7 @@ pub async fn x_a_change_makes_the_domain_and_touches_only_what_was_sent<H: Domai
 }
 
 /// The limit is read when it is needed.
-pub async fn d2_a_changed_limit_of_retries_binds_the_offset_in_flight<H: DomainHarness>() {
+pub async fn d2_a_changed_limit_of_retries_binds_the_offset_in_flight<H: Harness>() {
     let world = World::<H>::open().await;
     let token = world.hold(1).await;
     for _ in 0..3 {
@@ -94,7 +107,7 @@ pub async fn d2_a_changed_limit_of_retries_binds_the_offset_in_flight<H: DomainH
 }
 
 /// Unit, token, holder, when, what.
-pub async fn l8_events_say_what_happened<H: DomainHarness>() {
+pub async fn l8_events_say_what_happened<H: Harness>() {
     let mut world = World::<H>::open().await;
     world.change(retries(1)).await;
     let token = world.hold_as(Acquire::new("a", 4).holder("bob")).await;
@@ -118,7 +131,7 @@ pub async fn l8_events_say_what_happened<H: DomainHarness>() {
 }
 
 /// A domain lives for ever; its events do not.
-pub async fn l8_the_last_hundred_events_are_kept<H: DomainHarness>() {
+pub async fn l8_the_last_hundred_events_are_kept<H: Harness>() {
     let world = World::<H>::open().await;
     let skips = (0..EVENTS_KEPT as u64 + 20).map(|offset| tenure_core::domain::Skip::new("a", offset)).collect();
     world.store.domain_skip(skips).await.unwrap();

@@ -1,11 +1,19 @@
 //! Many offsets: what is kept of those that ended, and of those that wait (D6).
 
-use super::DomainHarness;
+use super::Harness;
 use super::tools::{World, retries};
 use tenure_core::domain::{Acquire, Acquired, Advance, Held, Succeeded};
 
+scenarios! {
+    __domain_size = domain::size;
+    d6_contiguous_offsets_are_kept_as_ranges,
+    d6_offsets_that_ended_out_of_order_are_told_apart,
+    d6_a_long_backlog_keeps_its_order,
+    d6_failures_between_are_told_apart,
+}
+
 /// A thousand in a row, and each is still known.
-pub async fn d6_contiguous_offsets_are_kept_as_ranges<H: DomainHarness>() {
+pub async fn d6_contiguous_offsets_are_kept_as_ranges<H: Harness>() {
     let world = World::<H>::open().await;
     let mut token = world.hold(0).await;
     for offset in 1..300 {
@@ -20,7 +28,7 @@ pub async fn d6_contiguous_offsets_are_kept_as_ranges<H: DomainHarness>() {
 }
 
 /// Holes stay holes until they are filled, whichever side they are filled from.
-pub async fn d6_offsets_that_ended_out_of_order_are_told_apart<H: DomainHarness>() {
+pub async fn d6_offsets_that_ended_out_of_order_are_told_apart<H: Harness>() {
     let world = World::<H>::open().await;
     let order = [10, 12, 11, 20, 19, 30, 28, 29, 13, 9, 18, 0, 1];
     let mut ended = Vec::new();
@@ -37,7 +45,7 @@ pub async fn d6_offsets_that_ended_out_of_order_are_told_apart<H: DomainHarness>
 }
 
 /// A thousand wait; each leaves in its turn.
-pub async fn d6_a_long_backlog_keeps_its_order<H: DomainHarness>() {
+pub async fn d6_a_long_backlog_keeps_its_order<H: Harness>() {
     let world = World::<H>::open().await;
     let token = world.hold(1).await;
     // Descending, so that the order of arrival is not that of the numbers.
@@ -56,7 +64,7 @@ pub async fn d6_a_long_backlog_keeps_its_order<H: DomainHarness>() {
 }
 
 /// `ALREADY_PROCESSED` and `ALREADY_FAILED` stay exact inside one long range.
-pub async fn d6_failures_between_are_told_apart<H: DomainHarness>() {
+pub async fn d6_failures_between_are_told_apart<H: Harness>() {
     let world = World::<H>::open().await;
     world.change(retries(0)).await;
     let failing = |offset: u64| matches!(offset, 0 | 7 | 8 | 9 | 33 | 59);

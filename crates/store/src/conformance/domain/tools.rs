@@ -1,7 +1,8 @@
 //! What the scenarios share: a store on a clock that stands still, and verbs short enough to read as sentences.
 
-use super::DomainHarness;
-use crate::DomainStore;
+use super::Harness;
+use crate::Store;
+pub(super) use crate::conformance::START;
 use std::sync::Arc;
 use tenure_core::domain::{
     Acquire, Acquired, Advance, Advanced, Answer, Beaten, Change, DomainInfo, Event, Failed, Held, LeaseInfo, Skip,
@@ -9,22 +10,20 @@ use tenure_core::domain::{
 };
 use tenure_core::{Time, Token};
 
-/// Where every clock starts: odd microseconds, so that a backend that keeps only milliseconds is noticed.
-pub(super) const START: Time = Time(1_767_225_600_123_457);
 /// The answer of an acquire behind a live lease.
 pub(super) const ENQUEUED: Answer<Acquired> = Ok(Acquired::Enqueued { expired_offset: None });
 
 /// A store and its clock. Most scenarios use the domain `a` alone.
 pub(super) struct World<H> {
     pub(super) harness: H,
-    pub(super) store: Arc<dyn DomainStore>,
+    pub(super) store: Arc<dyn Store>,
     pub(super) now: Time,
 }
 
-impl<H: DomainHarness> World<H> {
+impl<H: Harness> World<H> {
     pub(super) async fn open() -> World<H> {
-        let harness = H::open_domains(START).await;
-        let store = harness.domain_store();
+        let harness = H::open(START).await;
+        let store = harness.store();
         World { harness, store, now: START }
     }
 
@@ -34,7 +33,7 @@ impl<H: DomainHarness> World<H> {
 
     pub(super) async fn set(&mut self, now: Time) {
         self.now = now;
-        self.harness.set_domain_clock(now).await;
+        self.harness.set_clock(now).await;
     }
 
     pub(super) async fn ask(&self, acquire: Acquire) -> Answer<Acquired> {

@@ -2,13 +2,40 @@
 
 use super::tools::{Grip, at_once, chain, done, fail, now};
 use crate::conformance::Harness;
-use crate::conformance::tools::World;
+use crate::conformance::queue::tools::World;
 use tenure_core::bounds::{BODY_BYTES_MAX, CLAIM_BYTES_MAX};
 use tenure_core::pipeline::{
     Act, Advanced, Applied, Claim, Definition, Filter, NewRun, RETENTION_MS, Reason, RunId, RunStatus, Stage,
     StartRefusal, Status, Taken,
 };
-use tenure_core::queue::Retry;
+use tenure_core::retry::Retry;
+
+scenarios! {
+    __pipeline_graph = pipeline::graph;
+    y_the_same_version_and_graph_again_is_the_same,
+    y_another_graph_under_the_same_version_is_refused,
+    p1_a_run_begins_with_every_stage_new,
+    x_a_run_of_an_unknown_pipeline_is_absent,
+    q7_a_run_is_started_once_under_a_key,
+    q7_many_starters_under_one_key_have_one_run,
+    x_runs_go_on_under_their_version,
+    p2_only_the_orchestrator_makes_a_stage_ready,
+    p2_a_stage_waits_for_all_its_prerequisites,
+    p1_a_run_is_done_when_all_its_stages_are,
+    p4_independent_branches_finish_beside_a_failed_one,
+    p5_an_advance_happens_once,
+    p5_many_orchestrators_advance_each_stage_once,
+    p5_a_step_of_the_orchestrator_is_bounded,
+    p5_busy_older_runs_never_hold_up_a_younger_one,
+    p5_an_orchestrator_without_retries_may_rest,
+    p3_an_output_is_the_input_of_what_follows,
+    y_a_claim_of_an_unknown_pipeline_or_stage_is_absent,
+    x_units_are_claimed_by_priority_then_age,
+    q2_a_claim_of_units_takes_what_fits,
+    x_runs_are_listed_newest_first_in_pages,
+    x_pipelines_are_listed_by_name,
+    i19_a_settled_run_is_kept_seven_days,
+}
 
 /// The same version with the same graph changes nothing, whatever the order in which it was written.
 pub async fn y_the_same_version_and_graph_again_is_the_same<H: Harness>() {
@@ -287,9 +314,8 @@ pub async fn x_runs_are_listed_newest_first_in_pages<H: Harness>() {
     world.cancel_run(runs[0]).await.unwrap();
     let of_p = Filter { pipeline: Some("p".to_owned()), ..Filter::default() };
     let page = world.store.runs(of_p.clone(), None, 2).await.unwrap();
-    let ids = |page: &tenure_core::queue::Page<tenure_core::pipeline::Run>| {
-        page.items.iter().map(|run| run.id).collect::<Vec<_>>()
-    };
+    let ids =
+        |page: &tenure_core::Page<tenure_core::pipeline::Run>| page.items.iter().map(|run| run.id).collect::<Vec<_>>();
     assert_eq!((ids(&page), page.more), (vec![runs[2], runs[1]], true));
     let page = world.store.runs(of_p.clone(), Some(runs[1]), 2).await.unwrap();
     assert_eq!((ids(&page), page.more), (vec![runs[0]], false));

@@ -2,14 +2,39 @@
 
 use super::tools::{Grip, at_once, chain, done, fail, now};
 use crate::conformance::Harness;
-use crate::conformance::tools::{LEASE_MS, World};
+use crate::conformance::queue::tools::{LEASE_MS, World};
 use std::collections::BTreeSet;
 use tenure_core::pipeline::{
     Act, Artifact, Beat, Beaten, Claim, Outcome, Reason, Record, Recovered, Refusal, RunStatus, Sealed, Stage, Status,
     Verb, What,
 };
-use tenure_core::queue::Retry;
+use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Token};
+
+scenarios! {
+    __pipeline_hold = pipeline::hold;
+    l1_a_claim_hands_over_the_unit_and_its_lease,
+    l1_sixteen_claimers_never_share_a_unit,
+    l2_tokens_grow_with_every_claim,
+    l3_every_write_of_a_stale_holder_is_refused,
+    l3_a_token_never_granted_is_unknown,
+    l4_the_instant_of_expiry_is_lost,
+    l6_release_gives_the_attempt_back,
+    l6_the_last_expiry_is_the_crash_limit,
+    l7_recovery_returns_what_ran_out_and_says_so,
+    l7_a_claim_recovers_without_a_sweeper,
+    l8_refusals_are_counted_in_one_event,
+    l8_another_tokens_refusal_is_another_event,
+    l12_an_ending_sent_again_is_answered_as_the_first_time,
+    l12_another_verb_under_an_ended_token_is_finished,
+    p4_a_failed_stage_is_released_by_the_orchestrator_after_its_backoff,
+    p4_with_attempts_spent_it_stays,
+    p4_never_is_final,
+    q3_a_heartbeat_extends_the_lease_and_carries_progress,
+    q3_many_heartbeats_are_answered_each_on_its_own,
+    p7_a_record_is_fenced_and_handed_to_the_next_attempt,
+    p7_only_what_the_completion_recorded_counts,
+}
 
 /// A claim hands over the unit with its lease, and nobody else gets it.
 pub async fn l1_a_claim_hands_over_the_unit_and_its_lease<H: Harness>() {

@@ -2,12 +2,28 @@
 
 use super::tools::{Grip, at_once, chain, done, fail, now, split};
 use crate::conformance::Harness;
-use crate::conformance::tools::{LEASE_MS, World};
+use crate::conformance::queue::tools::{LEASE_MS, World};
 use tenure_core::LostReason;
 use tenure_core::pipeline::{
     Act, Artifact, Beat, Claim, Reason, Record, Refusal, RunAction, RunId, RunRefusal, RunStatus, Status, What,
 };
-use tenure_core::queue::Retry;
+use tenure_core::retry::Retry;
+
+scenarios! {
+    __pipeline_operator = pipeline::operator;
+    s6_a_cancel_is_immediate_and_told_to_holders,
+    y_what_has_ended_cannot_be_cancelled_nor_what_runs_retried,
+    l9_a_retry_begins_failed_stages_anew,
+    l9_what_is_begun_anew_says_nothing_of_before,
+    p2_a_retry_of_a_split_stage_redoes_its_spent_segments_alone,
+    l9_a_retry_from_a_stage_redoes_what_follows,
+    l3_a_late_write_to_a_dropped_segment_is_told_the_truth,
+    l8_a_write_to_no_segment_of_a_stage_is_told_with_the_stage,
+    p7_a_repair_redoes_exactly_what_is_named,
+    p7_a_repaired_segment_is_joined_again,
+    x_a_paused_run_hands_out_nothing,
+    l9_a_cancelled_run_can_be_retried,
+}
 
 /// A cancel ends the run and every unit of it now; holders are told.
 pub async fn s6_a_cancel_is_immediate_and_told_to_holders<H: Harness>() {

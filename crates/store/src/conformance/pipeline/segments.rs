@@ -2,9 +2,23 @@
 
 use super::tools::{Grip, at_once, cut, done, fail, now, split};
 use crate::conformance::Harness;
-use crate::conformance::tools::World;
+use crate::conformance::queue::tools::World;
 use tenure_core::pipeline::{Act, Claim, NewSegment, Reason, Refusal, RunStatus, SegmentCounts, Status, What};
-use tenure_core::queue::Retry;
+use tenure_core::retry::Retry;
+
+scenarios! {
+    __pipeline_segments = pipeline::segments;
+    p6_a_split_makes_segments_and_ends_the_lease,
+    p6_only_a_segmented_stage_is_split_and_once,
+    p6_the_join_waits_for_every_segment,
+    p6_only_the_failed_segment_is_redone,
+    p6_a_spent_segment_fails_its_stage,
+    p6_running_segments_of_a_failed_stage_may_finish,
+    y_ready_segments_of_a_failed_stage_are_not_claimable,
+    p6_split_join_and_segments_have_attempts_of_their_own,
+    p6_a_hundred_thousand_segments_in_one_split,
+    x_segments_are_listed_in_the_order_of_the_split,
+}
 
 /// A split makes the segments `READY`, ends the lease and returns the stage to `NEW`.
 pub async fn p6_a_split_makes_segments_and_ends_the_lease<H: Harness>() {
@@ -163,7 +177,7 @@ pub async fn x_segments_are_listed_in_the_order_of_the_split<H: Harness>() {
     let world = World::<H>::open().await;
     let run = world.split_into(&["z", "a", "m"]).await;
     let page = world.store.segments(run, "encode", None, 2).await.unwrap();
-    let names = |page: &tenure_core::queue::Page<tenure_core::pipeline::Unit>| {
+    let names = |page: &tenure_core::Page<tenure_core::pipeline::Unit>| {
         page.items.iter().map(|unit| unit.segment.clone().unwrap()).collect::<Vec<_>>()
     };
     assert_eq!((names(&page), page.more), (vec!["z".to_owned(), "a".to_owned()], true));

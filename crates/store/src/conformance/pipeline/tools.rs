@@ -2,14 +2,14 @@
 
 use crate::Fenced;
 use crate::conformance::Harness;
-use crate::conformance::tools::World;
+use crate::conformance::queue::tools::World;
 use tenure_core::Token;
 use tenure_core::pipeline::{
     Act, Advanced, Beat, Beaten, Claim, ClaimedUnit, Definition, Ended, Ending, Event, NewRun, NewSegment, Recovered,
     Refusal, Run, RunAction, RunId, RunRefusal, RunStatus, Stage, StageInfo, Status, Unit, UnitKey, What,
 };
-use tenure_core::queue::Retry;
 use tenure_core::retry::Backoff;
+use tenure_core::retry::Retry;
 
 /// What a claimer needs to remember to write.
 #[derive(Clone, Debug)]

@@ -2,13 +2,41 @@
 
 use crate::Store;
 use crate::conformance::Harness;
-use crate::conformance::tools::{START, World};
+use crate::conformance::queue::tools::{START, World};
 use std::sync::Arc;
 use tenure_core::Time;
 use tenure_core::queue::{Claim, Filter, JobId, NewJob, Status};
 use tenure_core::retry::Backoff;
 use tenure_core::schedule::rules::FIRINGS_KEPT;
 use tenure_core::schedule::{CatchUp, Definition, Fire, Fired, Firing, Put, Refused, Schedule};
+
+scenarios! {
+    __schedule_scenarios = schedule::scenarios;
+    t4_a_schedule_is_kept_as_it_was_put,
+    t1_a_due_slot_becomes_a_job,
+    t1_a_firing_sent_again_is_refused,
+    t1_many_schedulers_fire_a_slot_once,
+    t4_a_firing_under_an_older_definition_is_refused,
+    t4_a_schedule_put_again_is_another_one,
+    t2_nothing_fires_before_its_time,
+    a6_a_clock_that_steps_back_fires_nothing_twice,
+    a6_a_change_never_goes_back_over_a_fired_slot,
+    t3_slots_are_caught_up_in_their_order,
+    t3_dropped_slots_are_counted,
+    t1_slots_only_go_onward,
+    t4_a_resting_schedule_fires_nothing,
+    t4_the_same_slots_keep_their_cursor,
+    t4_the_same_definition_again_changes_nothing,
+    t4_a_change_is_made_over_what_was_seen,
+    t4_many_creators_have_one_winner,
+    t4_a_removed_schedule_leaves_its_jobs,
+    t2_due_schedules_come_the_longest_first,
+    t2_a_schedule_can_come_to_its_end,
+    x_schedules_are_listed_by_name_in_pages,
+    x_the_last_firings_are_kept,
+    q2_a_firing_wakes_who_waits,
+    t1_two_handles_see_the_same_schedules,
+}
 
 /// Minutes after the start.
 fn slot(minutes: i64) -> Time {

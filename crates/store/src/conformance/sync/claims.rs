@@ -2,12 +2,31 @@
 // Each name is the claim.
 #![allow(missing_docs)]
 
-use super::SyncHarness;
+use super::Harness;
 use super::tools::{World, fail, plan};
 use std::collections::BTreeSet;
 use tenure_core::sync::{Act, ChunkClaim, IdleReason, State, SyncClaim, SyncId};
 
-pub async fn s2_syncs_come_by_priority_age_and_id<H: SyncHarness>() {
+scenarios! {
+    __sync_claims = sync::claims;
+    s2_syncs_come_by_priority_age_and_id,
+    s2_a_claim_may_name_its_matrix,
+    s2_a_held_sync_is_not_claimed_again,
+    s3_chunks_come_in_the_order_of_the_plan,
+    s3_a_chunk_claim_needs_no_lease_on_the_sync,
+    s3_a_named_chunk_is_claimed,
+    s3_an_unknown_hash_is_nothing,
+    s3_what_is_held_or_done_is_nothing,
+    s3_an_ended_sync_has_nothing_to_claim,
+    s3_a_chunk_of_another_matrix_is_not_this_one,
+    s3_many_claimers_never_share_a_chunk,
+    l2_tokens_grow_over_passes_and_epochs,
+    l4_an_expired_chunk_is_claimed_first,
+    l6_a_released_chunk_has_its_attempt_back,
+    l5_default_leases_are_those_of_the_document,
+}
+
+pub async fn s2_syncs_come_by_priority_age_and_id<H: Harness>() {
     let mut world = World::<H>::open().await;
     let mut planned = Vec::new();
     for (matrix, priority) in [("a", 0), ("b", 5), ("c", 0), ("d", 5)] {
@@ -22,7 +41,7 @@ pub async fn s2_syncs_come_by_priority_age_and_id<H: SyncHarness>() {
     assert_eq!(taken, [1, 3, 4, 0, 2].map(|i: usize| planned[i]));
 }
 
-pub async fn s2_a_claim_may_name_its_matrix<H: SyncHarness>() {
+pub async fn s2_a_claim_may_name_its_matrix<H: Harness>() {
     let world = World::<H>::open().await;
     world.send(plan("a", &[]).priority(9)).await.unwrap();
     let b = world.plan("b", &[]).await;
@@ -32,7 +51,7 @@ pub async fn s2_a_claim_may_name_its_matrix<H: SyncHarness>() {
     assert!(world.claim_sync(of("never planned")).await.is_none());
 }
 
-pub async fn s2_a_held_sync_is_not_claimed_again<H: SyncHarness>() {
+pub async fn s2_a_held_sync_is_not_claimed_again<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.plan("m", &["a"]).await;
     let first = world.take_sync("w").await;
@@ -45,7 +64,7 @@ pub async fn s2_a_held_sync_is_not_claimed_again<H: SyncHarness>() {
     assert!(second.token > first.token);
 }
 
-pub async fn s3_chunks_come_in_the_order_of_the_plan<H: SyncHarness>() {
+pub async fn s3_chunks_come_in_the_order_of_the_plan<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.plan("m", &["c", "a", "b"]).await;
     let first = world.take(sync, "w").await;
@@ -57,7 +76,7 @@ pub async fn s3_chunks_come_in_the_order_of_the_plan<H: SyncHarness>() {
     assert_eq!(world.take(sync, "w").await.unit.chunk_hash.as_deref(), Some("b"));
 }
 
-pub async fn s3_a_chunk_claim_needs_no_lease_on_the_sync<H: SyncHarness>() {
+pub async fn s3_a_chunk_claim_needs_no_lease_on_the_sync<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.plan("m", &["a", "b"]).await;
     world.take(sync, "nobody-special").await;
@@ -67,21 +86,21 @@ pub async fn s3_a_chunk_claim_needs_no_lease_on_the_sync<H: SyncHarness>() {
     assert!(world.beat(&held).await.is_ok());
 }
 
-pub async fn s3_a_named_chunk_is_claimed<H: SyncHarness>() {
+pub async fn s3_a_named_chunk_is_claimed<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.plan("m", &["a", "b", "c"]).await;
     assert_eq!(world.take_named(sync, "w", "b").await.unit.chunk_hash.as_deref(), Some("b"));
     assert_eq!(world.states(sync).await, [State::Available, State::Running, State::Available]);
 }
 
-pub async fn s3_an_unknown_hash_is_nothing<H: SyncHarness>() {
+pub async fn s3_an_unknown_hash_is_nothing<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.plan("m", &["a"]).await;
     assert_eq!(world.idle(ChunkClaim::new(sync, "w").chunk_hash("z")).await, IdleReason::Unknown);
     assert_eq!(world.idle(ChunkClaim::new(SyncId(1 << 40), "w")).await, IdleReason::Unknown);
 }
 
-pub async fn s3_what_is_held_or_done_is_nothing<H: SyncHarness>() {
+pub async fn s3_what_is_held_or_done_is_nothing<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.plan("m", &["a"]).await;
     let held = world.take(sync, "w").await;
@@ -94,7 +113,7 @@ pub async fn s3_what_is_held_or_done_is_nothing<H: SyncHarness>() {
     assert_eq!(world.idle(ChunkClaim::new(sync, "v").chunk_hash("a")).await, IdleReason::Done);
 }
 
-pub async fn s3_an_ended_sync_has_nothing_to_claim<H: SyncHarness>() {
+pub async fn s3_an_ended_sync_has_nothing_to_claim<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.plan("m", &["a", "b"]).await;
     world.cancel(sync).await.unwrap();
@@ -103,7 +122,7 @@ pub async fn s3_an_ended_sync_has_nothing_to_claim<H: SyncHarness>() {
     assert!(world.claim_sync(SyncClaim::new("w")).await.is_none());
 }
 
-pub async fn s3_a_chunk_of_another_matrix_is_not_this_one<H: SyncHarness>() {
+pub async fn s3_a_chunk_of_another_matrix_is_not_this_one<H: Harness>() {
     let world = World::<H>::open().await;
     let (one, two) = (world.plan("one", &["a"]).await, world.plan("two", &["b"]).await);
     assert_eq!(world.idle(ChunkClaim::new(one, "w").chunk_hash("b")).await, IdleReason::Unknown);
@@ -112,13 +131,13 @@ pub async fn s3_a_chunk_of_another_matrix_is_not_this_one<H: SyncHarness>() {
     assert_eq!(world.states(two).await, [State::Available]);
 }
 
-pub async fn s3_many_claimers_never_share_a_chunk<H: SyncHarness>() {
+pub async fn s3_many_claimers_never_share_a_chunk<H: Harness>() {
     let world = World::<H>::open().await;
     let hashes: Vec<String> = (0..64).map(|n| format!("h{n}")).collect();
     let sync = world.plan("m", &hashes.iter().map(String::as_str).collect::<Vec<_>>()).await;
     let mut tasks = Vec::new();
     for n in 0..16 {
-        let store = if n % 2 == 0 { world.store.clone() } else { world.harness.other_syncs().await };
+        let store = if n % 2 == 0 { world.store.clone() } else { world.harness.another().await };
         tasks.push(tokio::spawn(async move {
             let mut taken = Vec::new();
             while let Ok(chunk) = store.claim_chunk(ChunkClaim::new(sync, format!("w{n}"))).await.expect("claim") {
@@ -135,7 +154,7 @@ pub async fn s3_many_claimers_never_share_a_chunk<H: SyncHarness>() {
     assert_eq!((taken.len(), hashes.len(), tokens.len()), (64, 64, 64));
 }
 
-pub async fn l2_tokens_grow_over_passes_and_epochs<H: SyncHarness>() {
+pub async fn l2_tokens_grow_over_passes_and_epochs<H: Harness>() {
     let mut world = World::<H>::open().await;
     let (mut of_chunk, mut of_sync) = (Vec::new(), Vec::new());
     for round in 0..4 {
@@ -151,7 +170,7 @@ pub async fn l2_tokens_grow_over_passes_and_epochs<H: SyncHarness>() {
         of_chunk.push(world.take(sync, "w").await.token);
         world.cancel(sync).await.unwrap();
         if round == 1 {
-            let epoch = world.harness.raise_epoch().await;
+            let epoch = world.store.new_epoch().await.expect("a new epoch");
             assert!(*of_chunk.last().unwrap() < epoch.base);
             of_chunk.push(epoch.base);
             of_sync.push(epoch.base);
@@ -161,7 +180,7 @@ pub async fn l2_tokens_grow_over_passes_and_epochs<H: SyncHarness>() {
     assert!(of_sync.is_sorted_by(|a, b| a < b), "{of_sync:?}");
 }
 
-pub async fn l4_an_expired_chunk_is_claimed_first<H: SyncHarness>() {
+pub async fn l4_an_expired_chunk_is_claimed_first<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.plan("m", &["a", "b"]).await;
     let stale = world.take(sync, "w").await;
@@ -171,7 +190,7 @@ pub async fn l4_an_expired_chunk_is_claimed_first<H: SyncHarness>() {
     assert!(next.token > stale.token);
 }
 
-pub async fn l6_a_released_chunk_has_its_attempt_back<H: SyncHarness>() {
+pub async fn l6_a_released_chunk_has_its_attempt_back<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.send(plan("m", &["a"]).attempts_max(1)).await.unwrap().id;
     for _ in 0..3 {
@@ -182,7 +201,7 @@ pub async fn l6_a_released_chunk_has_its_attempt_back<H: SyncHarness>() {
     assert_eq!(world.claim(ChunkClaim::new(sync, "w")).await.unwrap().attempt, 1);
 }
 
-pub async fn l5_default_leases_are_those_of_the_document<H: SyncHarness>() {
+pub async fn l5_default_leases_are_those_of_the_document<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.plan("m", &["a"]).await;
     let claimed = world.store.claim_sync(SyncClaim::new("w")).await.unwrap().unwrap();

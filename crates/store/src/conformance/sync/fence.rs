@@ -2,12 +2,34 @@
 // Each name is the claim.
 #![allow(missing_docs)]
 
-use super::SyncHarness;
+use super::Harness;
 use super::tools::{World, already, every_act, fail, lost, now, rows};
 use tenure_core::sync::{Act, Refused, State, SyncId, Unit, What};
 use tenure_core::{LostReason, Time, Token};
 
-pub async fn i14_equal_hashes_of_two_matrices_are_apart<H: SyncHarness>() {
+scenarios! {
+    __sync_fence = sync::fence;
+    i14_equal_hashes_of_two_matrices_are_apart,
+    l3_every_write_of_an_older_token_is_superseded,
+    l3_a_made_up_token_or_owner_is_unknown,
+    l3_an_id_not_on_record_is_unknown,
+    l4_the_instant_of_expiry_is_lost,
+    l12_an_ending_sent_again_is_answered_as_the_first_time,
+    l12_a_receipt_outlives_the_next_pass,
+    l12_after_the_hour_it_is_unknown,
+    l8_refusals_are_counted_into_one_event,
+    l8_another_tokens_refusal_is_another_event,
+    l8_a_late_write_of_an_earlier_pass_is_an_event_of_that_pass,
+    l3_a_heartbeat_renews_from_now,
+    s6_failing_a_sync_ends_its_chunk_leases,
+    s6_cancel_is_immediate_and_told_to_every_holder,
+    s6_cancelling_an_ended_or_unknown_sync_is_refused,
+    s6_what_ran_out_before_the_cancel_stays_expired,
+    s2_a_released_sync_is_claimable_at_once,
+    i5_a_completion_and_a_cancel_have_one_winner,
+}
+
+pub async fn i14_equal_hashes_of_two_matrices_are_apart<H: Harness>() {
     let mut world = World::<H>::open().await;
     let (one, two) = (world.plan("one", &["h", "g"]).await, world.plan("two", &["h", "g"]).await);
     let ours = world.take_named(one, "w", "h").await;
@@ -34,7 +56,7 @@ pub async fn i14_equal_hashes_of_two_matrices_are_apart<H: SyncHarness>() {
     assert_eq!(world.chunk(two, "h").await.row_count, Some(9));
 }
 
-pub async fn l3_every_write_of_an_older_token_is_superseded<H: SyncHarness>() {
+pub async fn l3_every_write_of_an_older_token_is_superseded<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.plan("m", &["a"]).await;
     let (old_sync, old_chunk) = (world.take_sync("w").await, world.take(sync, "w").await);
@@ -48,7 +70,7 @@ pub async fn l3_every_write_of_an_older_token_is_superseded<H: SyncHarness>() {
     world.assert_every_write_refused(&old_chunk, LostReason::Superseded).await;
 }
 
-pub async fn l3_a_made_up_token_or_owner_is_unknown<H: SyncHarness>() {
+pub async fn l3_a_made_up_token_or_owner_is_unknown<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.plan("m", &["a", "b"]).await;
     let (held, chunk) = (world.take_sync("w").await, world.take(sync, "w").await);
@@ -61,7 +83,7 @@ pub async fn l3_a_made_up_token_or_owner_is_unknown<H: SyncHarness>() {
     world.assert_every_write_refused(&chunk.of(Unit::chunk(sync, "never")), LostReason::Unknown).await;
 }
 
-pub async fn l3_an_id_not_on_record_is_unknown<H: SyncHarness>() {
+pub async fn l3_an_id_not_on_record_is_unknown<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.plan("m", &["a"]).await;
     let chunk = world.take(sync, "w").await;
@@ -74,7 +96,7 @@ pub async fn l3_an_id_not_on_record_is_unknown<H: SyncHarness>() {
     }
 }
 
-pub async fn l4_the_instant_of_expiry_is_lost<H: SyncHarness>() {
+pub async fn l4_the_instant_of_expiry_is_lost<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.plan("m", &["a", "b"]).await;
     let (a, b) = (world.take(sync, "w").await, world.take(sync, "w").await);
@@ -87,7 +109,7 @@ pub async fn l4_the_instant_of_expiry_is_lost<H: SyncHarness>() {
     world.assert_every_write_refused(&b, LostReason::Expired).await;
 }
 
-pub async fn l12_an_ending_sent_again_is_answered_as_the_first_time<H: SyncHarness>() {
+pub async fn l12_an_ending_sent_again_is_answered_as_the_first_time<H: Harness>() {
     let world = World::<H>::open().await;
     for (i, act) in every_act().into_iter().enumerate() {
         let sync = world.plan(&format!("m{i}"), &["a"]).await;
@@ -119,7 +141,7 @@ pub async fn l12_an_ending_sent_again_is_answered_as_the_first_time<H: SyncHarne
     assert_eq!(world.sync(sync).await.state, State::Completed);
 }
 
-pub async fn l12_a_receipt_outlives_the_next_pass<H: SyncHarness>() {
+pub async fn l12_a_receipt_outlives_the_next_pass<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.plan("m", &["a", "b"]).await;
     let (a, b) = (world.take(sync, "w").await, world.take(sync, "w").await);
@@ -133,7 +155,7 @@ pub async fn l12_a_receipt_outlives_the_next_pass<H: SyncHarness>() {
     assert_eq!(world.states(next).await, [State::Running, State::Available]);
 }
 
-pub async fn l12_after_the_hour_it_is_unknown<H: SyncHarness>() {
+pub async fn l12_after_the_hour_it_is_unknown<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.plan("m", &["a", "b"]).await;
     let a = world.take(sync, "w").await;
@@ -147,7 +169,7 @@ pub async fn l12_after_the_hour_it_is_unknown<H: SyncHarness>() {
     assert_eq!(world.chunk(sync, "a").await.state, State::Completed);
 }
 
-pub async fn l8_refusals_are_counted_into_one_event<H: SyncHarness>() {
+pub async fn l8_refusals_are_counted_into_one_event<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.plan("m", &["a", "b"]).await;
     let grip = world.take(sync, "w").await;
@@ -163,7 +185,7 @@ pub async fn l8_refusals_are_counted_into_one_event<H: SyncHarness>() {
     assert_eq!((events[0].first_at, events[1].first_at), (Some(Time(world.now.0 - 2_000)), None));
 }
 
-pub async fn l8_another_tokens_refusal_is_another_event<H: SyncHarness>() {
+pub async fn l8_another_tokens_refusal_is_another_event<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.plan("m", &["a"]).await;
     let mut stale = Vec::new();
@@ -187,7 +209,7 @@ pub async fn l8_another_tokens_refusal_is_another_event<H: SyncHarness>() {
 }
 
 /// A chunk belongs to the pass that planned it last; who held it in an earlier one is told of in that one's timeline.
-pub async fn l8_a_late_write_of_an_earlier_pass_is_an_event_of_that_pass<H: SyncHarness>() {
+pub async fn l8_a_late_write_of_an_earlier_pass_is_an_event_of_that_pass<H: Harness>() {
     let mut world = World::<H>::open().await;
     let first = world.plan("m", &["a", "b"]).await;
     let (held, chunk) = (world.take_sync("w").await, world.take(first, "w").await);
@@ -207,7 +229,7 @@ pub async fn l8_a_late_write_of_an_earlier_pass_is_an_event_of_that_pass<H: Sync
     assert_eq!(world.events(second).await, []);
 }
 
-pub async fn l3_a_heartbeat_renews_from_now<H: SyncHarness>() {
+pub async fn l3_a_heartbeat_renews_from_now<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.plan("m", &["a"]).await;
     let (held, chunk) = (world.take_sync("w").await, world.take(sync, "w").await);
@@ -222,7 +244,7 @@ pub async fn l3_a_heartbeat_renews_from_now<H: SyncHarness>() {
     assert_eq!(world.events(sync).await, []);
 }
 
-pub async fn s6_failing_a_sync_ends_its_chunk_leases<H: SyncHarness>() {
+pub async fn s6_failing_a_sync_ends_its_chunk_leases<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.plan("m", &["a", "b", "c"]).await;
     let held = world.take_sync("w").await;
@@ -239,7 +261,7 @@ pub async fn s6_failing_a_sync_ends_its_chunk_leases<H: SyncHarness>() {
     assert_eq!(world.whats(sync).await[..2], [What::Failed, What::Cancelled]);
 }
 
-pub async fn s6_cancel_is_immediate_and_told_to_every_holder<H: SyncHarness>() {
+pub async fn s6_cancel_is_immediate_and_told_to_every_holder<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.plan("m", &["a", "b"]).await;
     let (held, a, b) = (world.take_sync("w").await, world.take(sync, "x").await, world.take(sync, "y").await);
@@ -254,7 +276,7 @@ pub async fn s6_cancel_is_immediate_and_told_to_every_holder<H: SyncHarness>() {
     assert_eq!((events[0].what, events[0].error.as_deref()), (What::Cancelled, Some("not needed")));
 }
 
-pub async fn s6_cancelling_an_ended_or_unknown_sync_is_refused<H: SyncHarness>() {
+pub async fn s6_cancelling_an_ended_or_unknown_sync_is_refused<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.plan("m", &["a"]).await;
     world.run(sync).await;
@@ -263,7 +285,7 @@ pub async fn s6_cancelling_an_ended_or_unknown_sync_is_refused<H: SyncHarness>()
     assert_eq!(world.sync(sync).await.state, State::Completed);
 }
 
-pub async fn s6_what_ran_out_before_the_cancel_stays_expired<H: SyncHarness>() {
+pub async fn s6_what_ran_out_before_the_cancel_stays_expired<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.plan("m", &["a"]).await;
     let (held, chunk) = (world.take_sync("w").await, world.take(sync, "w").await);
@@ -274,7 +296,7 @@ pub async fn s6_what_ran_out_before_the_cancel_stays_expired<H: SyncHarness>() {
     assert_eq!(world.whats(sync).await[..3], [What::Expired, What::Cancelled, What::Expired]);
 }
 
-pub async fn s2_a_released_sync_is_claimable_at_once<H: SyncHarness>() {
+pub async fn s2_a_released_sync_is_claimable_at_once<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.plan("m", &["a"]).await;
     let (held, chunk) = (world.take_sync("w").await, world.take(sync, "w").await);
@@ -285,12 +307,12 @@ pub async fn s2_a_released_sync_is_claimable_at_once<H: SyncHarness>() {
     world.assert_every_write_refused(&held.under(Token(held.token.0 + 1_000)), LostReason::Unknown).await;
 }
 
-pub async fn i5_a_completion_and_a_cancel_have_one_winner<H: SyncHarness>() {
+pub async fn i5_a_completion_and_a_cancel_have_one_winner<H: Harness>() {
     let world = World::<H>::open().await;
     for round in 0..10 {
         let sync = world.plan(&format!("m{round}"), &["a"]).await;
         let grip = world.take(sync, "w").await;
-        let (store, other) = (world.store.clone(), world.harness.other_syncs().await);
+        let (store, other) = (world.store.clone(), world.harness.another().await);
         let cancelled = tokio::spawn(async move { store.cancel_sync(sync, None).await.expect("cancel") });
         let ending = tenure_core::sync::Ending {
             unit: grip.unit.clone(),

@@ -2,11 +2,26 @@
 // Each name is the claim.
 #![allow(missing_docs)]
 
-use super::SyncHarness;
+use super::Harness;
 use super::tools::{World, fail, now, plan, rows};
 use tenure_core::sync::{Act, ChunkClaim, Denied, Reason, Refused, State, SyncClaim, What};
 
-pub async fn s5_a_sync_completes_when_every_chunk_has<H: SyncHarness>() {
+scenarios! {
+    __sync_passes = sync::passes;
+    s5_a_sync_completes_when_every_chunk_has,
+    s5_a_failed_chunk_holds_the_sync_open,
+    s5_a_failed_chunk_is_retried_at_once,
+    s5_a_final_failure_is_not_retried,
+    s5_after_a_crash_only_what_was_in_flight_is_redone,
+    s4_completing_records_rows_and_cursor,
+    s4_a_new_pass_keeps_what_the_last_one_left,
+    s4_a_failed_chunk_begins_a_new_pass_anew,
+    s4_a_changed_hash_is_a_new_chunk,
+    s4_a_recently_synced_chunk_is_skipped,
+    s4_an_ended_sync_keeps_its_figures,
+}
+
+pub async fn s5_a_sync_completes_when_every_chunk_has<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.plan("m", &["a", "b"]).await;
     let held = world.take_sync("w").await;
@@ -23,7 +38,7 @@ pub async fn s5_a_sync_completes_when_every_chunk_has<H: SyncHarness>() {
     assert_eq!((shown.standing.completed_at, shown.standing.lock), (Some(world.now), None));
 }
 
-pub async fn s5_a_failed_chunk_holds_the_sync_open<H: SyncHarness>() {
+pub async fn s5_a_failed_chunk_holds_the_sync_open<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.send(plan("m", &["a", "b"]).attempts_max(1)).await.unwrap().id;
     let held = world.take_sync("w").await;
@@ -35,7 +50,7 @@ pub async fn s5_a_failed_chunk_holds_the_sync_open<H: SyncHarness>() {
     assert_eq!(world.finish(&held, fail()).await, now(State::Failed));
 }
 
-pub async fn s5_a_failed_chunk_is_retried_at_once<H: SyncHarness>() {
+pub async fn s5_a_failed_chunk_is_retried_at_once<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.plan("m", &["a"]).await;
     for attempt in 1..=5 {
@@ -51,7 +66,7 @@ pub async fn s5_a_failed_chunk_is_retried_at_once<H: SyncHarness>() {
     assert_eq!(whats, [What::Retried, What::Retried, What::Retried, What::Retried, What::Failed]);
 }
 
-pub async fn s5_a_final_failure_is_not_retried<H: SyncHarness>() {
+pub async fn s5_a_final_failure_is_not_retried<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.plan("m", &["a"]).await;
     let grip = world.take(sync, "w").await;
@@ -61,7 +76,7 @@ pub async fn s5_a_final_failure_is_not_retried<H: SyncHarness>() {
     assert!(world.claim(ChunkClaim::new(sync, "w")).await.is_err());
 }
 
-pub async fn s5_after_a_crash_only_what_was_in_flight_is_redone<H: SyncHarness>() {
+pub async fn s5_after_a_crash_only_what_was_in_flight_is_redone<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.plan("m", &["a", "b", "c", "d"]).await;
     world.take_sync("dead").await;
@@ -82,7 +97,7 @@ pub async fn s5_after_a_crash_only_what_was_in_flight_is_redone<H: SyncHarness>(
     assert_eq!(world.finish(&held, Act::done()).await, now(State::Completed));
 }
 
-pub async fn s4_completing_records_rows_and_cursor<H: SyncHarness>() {
+pub async fn s4_completing_records_rows_and_cursor<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.plan("m", &["a"]).await;
     let grip = world.take(sync, "w").await;
@@ -95,7 +110,7 @@ pub async fn s4_completing_records_rows_and_cursor<H: SyncHarness>() {
     assert_eq!((chunk.state, chunk.standing.lock, chunk.standing.token), (State::Completed, None, Some(grip.token)));
 }
 
-pub async fn s4_a_new_pass_keeps_what_the_last_one_left<H: SyncHarness>() {
+pub async fn s4_a_new_pass_keeps_what_the_last_one_left<H: Harness>() {
     let mut world = World::<H>::open().await;
     let first = world.plan("m", &["a", "b"]).await;
     let grip = world.take(first, "w").await;
@@ -122,7 +137,7 @@ pub async fn s4_a_new_pass_keeps_what_the_last_one_left<H: SyncHarness>() {
     assert!(world.chunks(first).await.is_empty(), "the new pass has taken them over");
 }
 
-pub async fn s4_a_failed_chunk_begins_a_new_pass_anew<H: SyncHarness>() {
+pub async fn s4_a_failed_chunk_begins_a_new_pass_anew<H: Harness>() {
     let world = World::<H>::open().await;
     let first = world.send(plan("m", &["a"]).attempts_max(1)).await.unwrap().id;
     let grip = world.take(first, "w").await;
@@ -135,7 +150,7 @@ pub async fn s4_a_failed_chunk_begins_a_new_pass_anew<H: SyncHarness>() {
     assert!(world.take(second, "w").await.token > grip.token);
 }
 
-pub async fn s4_a_changed_hash_is_a_new_chunk<H: SyncHarness>() {
+pub async fn s4_a_changed_hash_is_a_new_chunk<H: Harness>() {
     let world = World::<H>::open().await;
     let first = world.plan("m", &["a"]).await;
     world.run(first).await;
@@ -145,7 +160,7 @@ pub async fn s4_a_changed_hash_is_a_new_chunk<H: SyncHarness>() {
     assert_eq!(world.chunk(first, "a").await.state, State::Completed, "the old one is not planned any more");
 }
 
-pub async fn s4_a_recently_synced_chunk_is_skipped<H: SyncHarness>() {
+pub async fn s4_a_recently_synced_chunk_is_skipped<H: Harness>() {
     let mut world = World::<H>::open().await;
     let first = world.plan("m", &["old"]).await;
     world.run(first).await;
@@ -167,7 +182,7 @@ pub async fn s4_a_recently_synced_chunk_is_skipped<H: SyncHarness>() {
     assert_eq!(world.finish(&held, Act::done()).await, now(State::Completed));
 }
 
-pub async fn s4_an_ended_sync_keeps_its_figures<H: SyncHarness>() {
+pub async fn s4_an_ended_sync_keeps_its_figures<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.send(plan("m", &["a", "b", "c", "d"]).attempts_max(1)).await.unwrap().id;
     for act in [rows(10), rows(20), fail()] {

@@ -2,11 +2,25 @@
 // Each name is the claim.
 #![allow(missing_docs)]
 
-use super::SyncHarness;
+use super::Harness;
 use super::tools::{World, plan};
 use tenure_core::sync::{Act, ChunkClaim, NewChunk, Plan, Planned, Refused, State, SyncId};
 
-pub async fn s4_a_plan_makes_its_chunks_available<H: SyncHarness>() {
+scenarios! {
+    __sync_plans = sync::plans;
+    s4_a_plan_makes_its_chunks_available,
+    s4_a_plan_without_chunks_waits_for_them,
+    s6_an_unfinished_sync_is_named,
+    s6_two_planners_have_one_winner,
+    s6_after_its_end_a_matrix_is_planned_anew,
+    s4_chunks_are_added_while_it_runs,
+    s4_adding_a_chunk_twice_changes_nothing,
+    s4_adding_to_an_ended_or_unknown_sync_is_refused,
+    x_payloads_come_back_byte_for_byte,
+    x_a_hundred_thousand_chunks_are_planned_at_once,
+}
+
+pub async fn s4_a_plan_makes_its_chunks_available<H: Harness>() {
     let world = World::<H>::open().await;
     let planned = world.send(plan("m", &["b", "a", "c"]).priority(-3)).await.unwrap();
     assert_eq!(planned, Planned { id: planned.id, planned: 3, added: 3, skipped: 0 });
@@ -19,7 +33,7 @@ pub async fn s4_a_plan_makes_its_chunks_available<H: SyncHarness>() {
     assert!(chunks.iter().all(|chunk| chunk.matrix_id == "m" && chunk.attempt == 0 && chunk.attempts_max == 5));
 }
 
-pub async fn s4_a_plan_without_chunks_waits_for_them<H: SyncHarness>() {
+pub async fn s4_a_plan_without_chunks_waits_for_them<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.plan("m", &[]).await;
     assert_eq!(world.chunks(sync).await, []);
@@ -27,7 +41,7 @@ pub async fn s4_a_plan_without_chunks_waits_for_them<H: SyncHarness>() {
     assert_eq!(world.take(sync, "w").await.unit.chunk_hash.as_deref(), Some("a"));
 }
 
-pub async fn s6_an_unfinished_sync_is_named<H: SyncHarness>() {
+pub async fn s6_an_unfinished_sync_is_named<H: Harness>() {
     let mut world = World::<H>::open().await;
     let first = world.plan("m", &["a"]).await;
     let unfinished = Err(Refused::Unfinished { id: first });
@@ -41,11 +55,11 @@ pub async fn s6_an_unfinished_sync_is_named<H: SyncHarness>() {
     world.plan("another", &["a"]).await;
 }
 
-pub async fn s6_two_planners_have_one_winner<H: SyncHarness>() {
+pub async fn s6_two_planners_have_one_winner<H: Harness>() {
     let world = World::<H>::open().await;
     let mut tasks = Vec::new();
     for _ in 0..8 {
-        let store = world.harness.other_syncs().await;
+        let store = world.harness.another().await;
         tasks.push(tokio::spawn(async move { store.plan_sync(plan("m", &["a", "b"])).await.expect("plan_sync") }));
     }
     let (mut won, mut named) = (Vec::new(), Vec::new());
@@ -60,7 +74,7 @@ pub async fn s6_two_planners_have_one_winner<H: SyncHarness>() {
     assert!(named.iter().all(|id| *id == won[0]));
 }
 
-pub async fn s6_after_its_end_a_matrix_is_planned_anew<H: SyncHarness>() {
+pub async fn s6_after_its_end_a_matrix_is_planned_anew<H: Harness>() {
     let world = World::<H>::open().await;
     let first = world.plan("m", &["a"]).await;
     world.run(first).await;
@@ -74,7 +88,7 @@ pub async fn s6_after_its_end_a_matrix_is_planned_anew<H: SyncHarness>() {
     world.plan("m", &["a"]).await;
 }
 
-pub async fn s4_chunks_are_added_while_it_runs<H: SyncHarness>() {
+pub async fn s4_chunks_are_added_while_it_runs<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.plan("m", &["a"]).await;
     let held = world.take_sync("w").await;
@@ -87,7 +101,7 @@ pub async fn s4_chunks_are_added_while_it_runs<H: SyncHarness>() {
     world.finish(&held, Act::done()).await.unwrap();
 }
 
-pub async fn s4_adding_a_chunk_twice_changes_nothing<H: SyncHarness>() {
+pub async fn s4_adding_a_chunk_twice_changes_nothing<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.plan("m", &["a", "b"]).await;
     world.take(sync, "w").await;
@@ -98,7 +112,7 @@ pub async fn s4_adding_a_chunk_twice_changes_nothing<H: SyncHarness>() {
     assert_eq!(world.chunk(sync, "c").await.ord, 3);
 }
 
-pub async fn s4_adding_to_an_ended_or_unknown_sync_is_refused<H: SyncHarness>() {
+pub async fn s4_adding_to_an_ended_or_unknown_sync_is_refused<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.plan("m", &["a"]).await;
     world.cancel(sync).await.unwrap();
@@ -107,7 +121,7 @@ pub async fn s4_adding_to_an_ended_or_unknown_sync_is_refused<H: SyncHarness>() 
     assert_eq!(world.chunks(sync).await.len(), 1);
 }
 
-pub async fn x_payloads_come_back_byte_for_byte<H: SyncHarness>() {
+pub async fn x_payloads_come_back_byte_for_byte<H: Harness>() {
     let world = World::<H>::open().await;
     let payload = " {\"b\": 1.50, \"a\":\"\\u00e9\"} ";
     let chunks = [NewChunk::new("é/1").payload(payload), NewChunk::new("2")];
@@ -118,7 +132,7 @@ pub async fn x_payloads_come_back_byte_for_byte<H: SyncHarness>() {
     assert_eq!(world.chunk(sync, "é/1").await.payload, payload);
 }
 
-pub async fn x_a_hundred_thousand_chunks_are_planned_at_once<H: SyncHarness>() {
+pub async fn x_a_hundred_thousand_chunks_are_planned_at_once<H: Harness>() {
     let world = World::<H>::open().await;
     let hash = |n: u32| format!("{n:032x}");
     let chunks = (0..100_000).map(|n| NewChunk::new(hash(n)));

@@ -2,11 +2,20 @@
 // Each name is the claim.
 #![allow(missing_docs)]
 
-use super::SyncHarness;
+use super::Harness;
 use super::tools::{World, fail, plan, rows};
 use tenure_core::sync::{Act, ChunkClaim, ChunkFilter, State, SyncFilter, SyncId};
 
-pub async fn s1_every_state_is_derived_at_the_instant_of_reading<H: SyncHarness>() {
+scenarios! {
+    __sync_reads = sync::reads;
+    s1_every_state_is_derived_at_the_instant_of_reading,
+    x_lists_are_paged,
+    x_an_unknown_id_is_nothing,
+    y_progress_tells_the_pace,
+    l8_events_are_the_latest_and_in_order,
+}
+
+pub async fn s1_every_state_is_derived_at_the_instant_of_reading<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync =
         world.send(plan("m", &["done", "failed", "expired", "running", "waits"]).attempts_max(1)).await.unwrap().id;
@@ -28,7 +37,7 @@ pub async fn s1_every_state_is_derived_at_the_instant_of_reading<H: SyncHarness>
     }
 }
 
-pub async fn x_lists_are_paged<H: SyncHarness>() {
+pub async fn x_lists_are_paged<H: Harness>() {
     let world = World::<H>::open().await;
     let mut ids = Vec::new();
     for matrix in ["a", "b", "c"] {
@@ -54,7 +63,7 @@ pub async fn x_lists_are_paged<H: SyncHarness>() {
     assert_eq!(chunks(2, 2).await, (vec![3], false));
 }
 
-pub async fn x_an_unknown_id_is_nothing<H: SyncHarness>() {
+pub async fn x_an_unknown_id_is_nothing<H: Harness>() {
     let world = World::<H>::open().await;
     let none = SyncId(1 << 40);
     assert_eq!(world.store.sync(none).await.unwrap(), None);
@@ -65,7 +74,7 @@ pub async fn x_an_unknown_id_is_nothing<H: SyncHarness>() {
     assert_eq!(world.store.chunk(sync, "b").await.unwrap(), None);
 }
 
-pub async fn y_progress_tells_the_pace<H: SyncHarness>() {
+pub async fn y_progress_tells_the_pace<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.plan("m", &["a", "b", "c", "d", "e"]).await;
     assert_eq!(world.progress(sync).await.eta_ms(), None);
@@ -79,7 +88,7 @@ pub async fn y_progress_tells_the_pace<H: SyncHarness>() {
     assert_eq!(progress.began_at.zip(progress.last_done_at).map(|(a, b)| b.ms_since(a)), Some(2_000));
 }
 
-pub async fn l8_events_are_the_latest_and_in_order<H: SyncHarness>() {
+pub async fn l8_events_are_the_latest_and_in_order<H: Harness>() {
     let world = World::<H>::open().await;
     let sync = world.plan("m", &["a", "b", "c"]).await;
     for _ in 0..3 {

@@ -2,12 +2,29 @@
 // Each name is the claim.
 #![allow(missing_docs)]
 
-use super::SyncHarness;
+use super::Harness;
 use super::tools::{World, fail, lost, now, plan, rows};
 use tenure_core::LostReason;
 use tenure_core::sync::{Act, ChunkClaim, IdleReason, RETENTION_MS, Reason, State, SyncClaim, SyncsRecovered, What};
 
-pub async fn s1_what_ran_out_stays_visible_until_it_is_claimed<H: SyncHarness>() {
+scenarios! {
+    __sync_recovery = sync::recovery;
+    s1_what_ran_out_stays_visible_until_it_is_claimed,
+    s1_reading_needs_no_sweeper,
+    l7_a_lease_is_told_once,
+    l7_a_claim_tells_what_it_takes,
+    l7_recovery_is_bounded,
+    l6_the_last_attempt_of_a_chunk_that_ran_out_ends_it,
+    l6_a_claim_passes_over_what_crashed_out,
+    l6_a_sync_heals_itself_for_ever,
+    l6_a_sync_with_a_crash_limit_ends,
+    l6_progress_resets_the_crashes_of_a_sync,
+    l6_an_expiry_before_a_chunk_was_done_never_counts_after_it,
+    i19_an_old_sync_is_removed_with_its_stale_chunks,
+    i19_the_last_sync_of_a_matrix_is_kept,
+}
+
+pub async fn s1_what_ran_out_stays_visible_until_it_is_claimed<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.plan("m", &["a"]).await;
     let (held, chunk) = (world.take_sync("w").await, world.take(sync, "w").await);
@@ -28,7 +45,7 @@ pub async fn s1_what_ran_out_stays_visible_until_it_is_claimed<H: SyncHarness>()
     assert_eq!(world.chunk(sync, "a").await.state, State::Running);
 }
 
-pub async fn s1_reading_needs_no_sweeper<H: SyncHarness>() {
+pub async fn s1_reading_needs_no_sweeper<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.plan("m", &["a"]).await;
     world.take(sync, "w").await;
@@ -40,12 +57,12 @@ pub async fn s1_reading_needs_no_sweeper<H: SyncHarness>() {
     assert_eq!(world.events(sync).await, [], "reading writes nothing");
 }
 
-pub async fn l7_a_lease_is_told_once<H: SyncHarness>() {
+pub async fn l7_a_lease_is_told_once<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.plan("m", &["a"]).await;
     world.take(sync, "w").await;
     world.pass_ms(120_000).await;
-    let other = world.harness.other_syncs().await;
+    let other = world.harness.another().await;
     let leases = world.recover(10).await.leases + other.recover_syncs(10).await.unwrap().leases;
     assert_eq!(leases, 1);
     let events = world.events(sync).await;
@@ -55,7 +72,7 @@ pub async fn l7_a_lease_is_told_once<H: SyncHarness>() {
     assert_eq!(world.whats(sync).await, [What::Expired]);
 }
 
-pub async fn l7_a_claim_tells_what_it_takes<H: SyncHarness>() {
+pub async fn l7_a_claim_tells_what_it_takes<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.plan("m", &["a", "b"]).await;
     world.take_sync("w").await;
@@ -70,7 +87,7 @@ pub async fn l7_a_claim_tells_what_it_takes<H: SyncHarness>() {
     assert_eq!(world.recover(10).await.leases, 0);
 }
 
-pub async fn l7_recovery_is_bounded<H: SyncHarness>() {
+pub async fn l7_recovery_is_bounded<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.plan("m", &["a", "b", "c"]).await;
     for _ in 0..3 {
@@ -85,7 +102,7 @@ pub async fn l7_recovery_is_bounded<H: SyncHarness>() {
     assert_eq!(world.recover(2).await.leases, 0);
 }
 
-pub async fn l6_the_last_attempt_of_a_chunk_that_ran_out_ends_it<H: SyncHarness>() {
+pub async fn l6_the_last_attempt_of_a_chunk_that_ran_out_ends_it<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.send(plan("m", &["a"]).attempts_max(2)).await.unwrap().id;
     world.take(sync, "w").await;
@@ -100,7 +117,7 @@ pub async fn l6_the_last_attempt_of_a_chunk_that_ran_out_ends_it<H: SyncHarness>
     assert_eq!(world.whats(sync).await[..3], [What::Expired, What::Expired, What::Failed]);
 }
 
-pub async fn l6_a_claim_passes_over_what_crashed_out<H: SyncHarness>() {
+pub async fn l6_a_claim_passes_over_what_crashed_out<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.send(plan("m", &["a", "b"]).attempts_max(1)).await.unwrap().id;
     world.take(sync, "w").await;
@@ -112,7 +129,7 @@ pub async fn l6_a_claim_passes_over_what_crashed_out<H: SyncHarness>() {
     assert_eq!(world.states(sync).await, [State::Failed, State::Failed]);
 }
 
-pub async fn l6_a_sync_heals_itself_for_ever<H: SyncHarness>() {
+pub async fn l6_a_sync_heals_itself_for_ever<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.plan("m", &["a"]).await;
     for crashes in 0..20 {
@@ -124,7 +141,7 @@ pub async fn l6_a_sync_heals_itself_for_ever<H: SyncHarness>() {
     assert_eq!(world.sync(sync).await.state, State::Expired);
 }
 
-pub async fn l6_a_sync_with_a_crash_limit_ends<H: SyncHarness>() {
+pub async fn l6_a_sync_with_a_crash_limit_ends<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.send(plan("m", &["a"]).crashes_max(2)).await.unwrap().id;
     world.take_sync("w").await;
@@ -143,7 +160,7 @@ pub async fn l6_a_sync_with_a_crash_limit_ends<H: SyncHarness>() {
     world.plan("m", &["a"]).await;
 }
 
-pub async fn l6_progress_resets_the_crashes_of_a_sync<H: SyncHarness>() {
+pub async fn l6_progress_resets_the_crashes_of_a_sync<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.send(plan("m", &["a", "b", "c"]).crashes_max(2)).await.unwrap().id;
     for left in (0..3).rev() {
@@ -159,7 +176,7 @@ pub async fn l6_progress_resets_the_crashes_of_a_sync<H: SyncHarness>() {
     }
 }
 
-pub async fn l6_an_expiry_before_a_chunk_was_done_never_counts_after_it<H: SyncHarness>() {
+pub async fn l6_an_expiry_before_a_chunk_was_done_never_counts_after_it<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.send(plan("m", &["a", "b"]).crashes_max(1)).await.unwrap().id;
     for swept in [true, false] {
@@ -184,7 +201,7 @@ pub async fn l6_an_expiry_before_a_chunk_was_done_never_counts_after_it<H: SyncH
     assert_eq!(world.sync(sync).await.standing.reason, Some(Reason::CrashLimit));
 }
 
-pub async fn i19_an_old_sync_is_removed_with_its_stale_chunks<H: SyncHarness>() {
+pub async fn i19_an_old_sync_is_removed_with_its_stale_chunks<H: Harness>() {
     let mut world = World::<H>::open().await;
     let first = world.plan("m", &["stale", "kept"]).await;
     world.run(first).await;
@@ -201,7 +218,7 @@ pub async fn i19_an_old_sync_is_removed_with_its_stale_chunks<H: SyncHarness>() 
     assert_eq!(world.chunk(second, "kept").await.state, State::Completed);
 }
 
-pub async fn i19_the_last_sync_of_a_matrix_is_kept<H: SyncHarness>() {
+pub async fn i19_the_last_sync_of_a_matrix_is_kept<H: Harness>() {
     let mut world = World::<H>::open().await;
     let sync = world.plan("m", &["a"]).await;
     world.run(sync).await;

@@ -1,7 +1,7 @@
 //! What the scenarios share: a store on a clock that stands still, and verbs short enough to read as sentences.
 
-use super::SyncHarness;
-use crate::{Fenced, OrRefused, SyncStore};
+use super::Harness;
+use crate::{Fenced, OrRefused, Store};
 use std::sync::Arc;
 use tenure_core::sync::{
     Act, Beat, Chunk, ChunkClaim, ChunkFilter, ClaimedChunk, Denied, Ended, Ending, Idle, IdleReason, NewChunk, Plan,
@@ -9,11 +9,11 @@ use tenure_core::sync::{
 };
 use tenure_core::{LostReason, Time, Token};
 
-pub(super) use crate::conformance::tools::START;
+pub(super) use crate::conformance::START;
 
 pub(super) struct World<H> {
     pub(super) harness: H,
-    pub(super) store: Arc<dyn SyncStore>,
+    pub(super) store: Arc<dyn Store>,
     pub(super) now: Time,
 }
 
@@ -69,10 +69,10 @@ pub(super) fn lost(reason: LostReason) -> Result<Ended, Denied> {
     Err(Denied::Lost(reason))
 }
 
-impl<H: SyncHarness> World<H> {
+impl<H: Harness> World<H> {
     pub(super) async fn open() -> World<H> {
-        let harness = H::open_syncs(START).await;
-        let store = harness.syncs();
+        let harness = H::open(START).await;
+        let store = harness.store();
         World { harness, store, now: START }
     }
 
@@ -82,7 +82,7 @@ impl<H: SyncHarness> World<H> {
 
     pub(super) async fn set(&mut self, now: Time) {
         self.now = now;
-        self.harness.move_clock(now).await;
+        self.harness.set_clock(now).await;
     }
 
     pub(super) async fn send(&self, plan: Plan) -> OrRefused<Planned> {

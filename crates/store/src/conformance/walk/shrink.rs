@@ -1,35 +1,34 @@
 //! Makes a failing list of operations short: deletes chunks, ever smaller ones, then parts of single operations, while
 //! what is left still fails.
 
-use super::op::Step;
-use super::run::Failed;
+use super::{Failed, Step, Walk};
 use std::time::{Duration, Instant};
 
 /// How long shrinking may take: a backend that is slow to open still reports in time.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(40);
 
 /// The shortest list found, and how it fails. `fails` replays a list on a new store.
-pub(super) async fn shrink(
-    mut steps: Vec<Step>,
+pub(super) async fn shrink<W: Walk>(
+    mut steps: Vec<Step<W::Op>>,
     failed: Failed,
-    fails: impl AsyncFn(Vec<Step>) -> Option<Failed>,
-) -> (Vec<Step>, Failed) {
+    fails: impl AsyncFn(Vec<Step<W::Op>>) -> Option<Failed>,
+) -> (Vec<Step<W::Op>>, Failed) {
     steps.truncate(failed.0 + 1);
     let chunk = steps.len().div_ceil(2);
-    let mut shortest = Shortest { steps, failed, fails, until: Instant::now() + PATIENCE };
+    let mut shortest = Shortest::<W, _> { steps, failed, fails, until: Instant::now() + PATIENCE };
     shortest.delete_chunks(chunk).await;
     shortest.thin_out().await;
     (shortest.steps, shortest.failed)
 }
 
-struct Shortest<F> {
-    steps: Vec<Step>,
+struct Shortest<W: Walk, F> {
+    steps: Vec<Step<W::Op>>,
     failed: Failed,
     fails: F,
     until: Instant,
 }
 
-impl<F: AsyncFn(Vec<Step>) -> Option<Failed>> Shortest<F> {
+impl<W: Walk, F: AsyncFn(Vec<Step<W::Op>>) -> Option<Failed>> Shortest<W, F> {
     async fn delete_chunks(&mut self, mut chunk: usize) {
         loop {
             let mut at = 0;
@@ -55,7 +54,7 @@ impl<F: AsyncFn(Vec<Step>) -> Option<Failed>> Shortest<F> {
         let mut at = 0;
         while at < self.steps.len() {
             let mut thinned = false;
-            for op in self.steps[at].op.thinner() {
+            for op in W::thinner(&self.steps[at].op) {
                 let mut thinner = self.steps.clone();
                 thinner[at].op = op;
                 match self.accept(thinner).await {
@@ -72,7 +71,7 @@ impl<F: AsyncFn(Vec<Step>) -> Option<Failed>> Shortest<F> {
     }
 
     /// Whether `steps` still fail, and so replace the list; `None` when the time is up.
-    async fn accept(&mut self, steps: Vec<Step>) -> Option<bool> {
+    async fn accept(&mut self, steps: Vec<Step<W::Op>>) -> Option<bool> {
         if Instant::now() > self.until {
             return None;
         }

@@ -1,35 +1,45 @@
 //! Which of the store's ids and tokens are which of core's.
 //!
 //! Always true: both tables keep order. Ids and tokens only grow on either side (L2, X), so an answer that breaks the
-//! order is wrong even if it is consistent.
+//! order is wrong even if it is consistent. What was never drawn stands for itself.
 
-use super::ledger::Wrong;
+use super::Wrong;
 use std::collections::BTreeMap;
-use tenure_core::Token;
-use tenure_core::queue::{Event, Job, JobId, Situation};
+use std::fmt::Debug;
+use tenure_core::{Epoch, Token};
 
-#[derive(Debug, Default)]
-pub(super) struct Tables {
-    /// The store's id and core's, in the order of enqueueing.
-    pub(super) jobs: Vec<(JobId, JobId)>,
-    by_store: BTreeMap<JobId, usize>,
-    by_core: BTreeMap<JobId, usize>,
+#[derive(Debug)]
+pub(in crate::conformance) struct Tables<I> {
+    /// The store's id and core's, in the order in which they were drawn.
+    pub(in crate::conformance) ids: Vec<(I, I)>,
+    by_store: BTreeMap<I, usize>,
+    by_core: BTreeMap<I, usize>,
     tokens: BTreeMap<Token, Token>,
+    /// Tokens are beyond the base of this epoch.
+    epoch: Epoch,
 }
 
-impl Tables {
-    pub(super) fn enqueued(&mut self, store: JobId, core: JobId) -> Result<(), Wrong> {
-        if self.jobs.last().is_some_and(|last| last.0 >= store) {
-            return Err(format!("X: id {store} after {:?}", self.jobs.last().map(|last| last.0)));
+impl<I: Copy + Debug + Ord> Tables<I> {
+    pub(in crate::conformance) fn new() -> Tables<I> {
+        let (ids, tokens) = (Vec::new(), BTreeMap::new());
+        Tables { ids, by_store: BTreeMap::new(), by_core: BTreeMap::new(), tokens, epoch: Epoch::default() }
+    }
+
+    pub(in crate::conformance) fn added(&mut self, store: I, core: I) -> Result<(), Wrong> {
+        if let Some((last, _)) = self.ids.last().filter(|last| last.0 >= store) {
+            return Err(format!("X: id {store:?} after {last:?}"));
         }
-        self.by_store.insert(store, self.jobs.len());
-        self.by_core.insert(core, self.jobs.len());
-        self.jobs.push((store, core));
+        self.by_store.insert(store, self.ids.len());
+        self.by_core.insert(core, self.ids.len());
+        self.ids.push((store, core));
         Ok(())
     }
 
     /// Notes a token of a claim, the same for both or new for both.
-    pub(super) fn granted(&mut self, store: Token, core: Token) -> Result<(), Wrong> {
+    pub(in crate::conformance) fn granted(&mut self, store: Token, core: Token) -> Result<(), Wrong> {
+        if store <= self.epoch.base {
+            return Err(format!("L2: token {store} was drawn before {:?}", self.epoch));
+        }
         let known = self.tokens.get(&store).copied();
         let last = self.tokens.last_key_value().map(|(store, core)| (*store, *core));
         match known {
@@ -42,47 +52,23 @@ impl Tables {
         }
     }
 
-    pub(super) fn index(&self, store: JobId) -> Option<usize> {
+    pub(in crate::conformance) fn raised(&mut self, epoch: Epoch) {
+        self.epoch = epoch;
+    }
+
+    pub(in crate::conformance) fn index(&self, store: I) -> Option<usize> {
         self.by_store.get(&store).copied()
     }
 
-    pub(super) fn core_index(&self, core: JobId) -> Option<usize> {
+    pub(in crate::conformance) fn core_index(&self, core: I) -> Option<usize> {
         self.by_core.get(&core).copied()
     }
 
-    /// What was never drawn stands for itself.
-    pub(super) fn to_core(&self, store: JobId) -> JobId {
-        self.index(store).map_or(store, |index| self.jobs[index].1)
+    pub(in crate::conformance) fn to_core(&self, store: I) -> I {
+        self.index(store).map_or(store, |index| self.ids[index].1)
     }
 
-    pub(super) fn token_to_core(&self, store: Token) -> Token {
+    pub(in crate::conformance) fn token_to_core(&self, store: Token) -> Token {
         self.tokens.get(&store).copied().unwrap_or(store)
-    }
-
-    pub(super) fn job_to_core(&self, mut job: Job) -> Job {
-        job.id = self.to_core(job.id);
-        job.token = job.token.map(|token| self.token_to_core(token));
-        if let Some(lease) = &mut job.lease {
-            lease.token = self.token_to_core(lease.token);
-        }
-        for attempt in &mut job.attempts {
-            attempt.token = self.token_to_core(attempt.token);
-        }
-        job
-    }
-
-    pub(super) fn event_to_core(&self, mut event: Event) -> Event {
-        event.job = self.to_core(event.job);
-        event.token = event.token.map(|token| self.token_to_core(token));
-        event
-    }
-
-    pub(super) fn situation_to_core(&self, of: Situation) -> Situation {
-        Situation {
-            job: self.job_to_core(of.job),
-            ahead: of.ahead.map(|ahead| Box::new(self.job_to_core(*ahead))),
-            lane_blocked_by: of.lane_blocked_by.map(|id| self.to_core(id)),
-            ..of
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! The operations of a walk, and how they are drawn. What they name is looked up when they are applied, so that a list
 //! with some taken out still makes sense.
 
+use crate::conformance::walk::Chance;
 use tenure_core::domain::{Change, State};
 
 /// A few domains, so that calls meet; one with a name that needs quoting.
@@ -8,7 +9,7 @@ pub(super) const DOMAINS: [&str; 5] = ["a", "b", "acct/42", "ключ 'x'", "z"]
 pub(super) const HOLDERS: [&str; 3] = ["bob", "eve", "host:1"];
 
 #[derive(Clone, Debug)]
-pub(super) enum Op {
+pub enum Op {
     Acquire(Vec<Ask>),
     Succeed(Vec<Write>),
     Fail(Vec<Write>),
@@ -25,25 +26,23 @@ pub(super) enum Op {
 
 /// An acquire; in an advance, the offset is left out where it is `Nothing`.
 #[derive(Clone, Debug)]
-pub(super) struct Ask {
-    pub(super) domain: usize,
-    pub(super) offset: Which,
-    pub(super) holder: Option<usize>,
-    pub(super) lease_ms: Option<u64>,
-    pub(super) second_handle: bool,
+pub struct Ask {
+    pub domain: usize,
+    pub offset: Which,
+    pub holder: Option<usize>,
+    pub lease_ms: Option<u64>,
 }
 
 /// A write under a token.
 #[derive(Clone, Debug)]
-pub(super) struct Write {
-    pub(super) domain: usize,
-    pub(super) token: Pick,
-    pub(super) second_handle: bool,
+pub struct Write {
+    pub domain: usize,
+    pub token: Pick,
 }
 
 /// Which offset.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Which {
+pub enum Which {
     Nothing,
     Head,
     InFlight,
@@ -54,7 +53,7 @@ pub(super) enum Which {
 
 /// Which token.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Pick {
+pub enum Pick {
     Held,
     /// One that was told earlier in this domain, so many ago.
     Earlier(usize),
@@ -62,7 +61,7 @@ pub(super) enum Pick {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Move {
+pub enum Move {
     Micros(i64),
     /// To the deadline of this domain's lease, and a little beside it.
     ToDeadline(usize, i64),
@@ -90,13 +89,7 @@ impl Op {
     }
 }
 
-/// A walk of `steps` operations.
-pub(super) fn draw(seed: u64, steps: u32) -> Vec<Op> {
-    let mut chance = Chance::new(seed);
-    (0..steps).map(|_| op(&mut chance)).collect()
-}
-
-fn op(c: &mut Chance) -> Op {
+pub(super) fn op(c: &mut Chance) -> Op {
     match c.below(100) {
         0..=35 => Op::Acquire(few(c, ask)),
         36..=50 => Op::Succeed(few(c, write)),
@@ -114,7 +107,7 @@ fn op(c: &mut Chance) -> Op {
         92 => Op::NewEpoch,
         93..=95 => Op::Look(domain(c)),
         _ => Op::List {
-            after: c.maybe(2, domain),
+            after: c.mostly(2, domain),
             state: [None, Some(State::Blocked), Some(State::Expired)][c.below(3)],
             limit: 1 + c.below(4) as u32,
         },
@@ -135,9 +128,8 @@ fn ask(c: &mut Chance) -> Ask {
     Ask {
         domain: domain(c),
         offset: which(c),
-        holder: c.maybe(3, |c| c.below(HOLDERS.len())),
-        lease_ms: c.maybe(2, |c| [100, 1_000, 60_000][c.below(3)]),
-        second_handle: c.below(3) == 0,
+        holder: c.mostly(3, |c| c.below(HOLDERS.len())),
+        lease_ms: c.mostly(2, |c| [100, 1_000, 60_000][c.below(3)]),
     }
 }
 
@@ -147,7 +139,7 @@ fn write(c: &mut Chance) -> Write {
         1 => Pick::MadeUp([0, 1, 7, i64::MAX][c.below(4)]),
         _ => Pick::Held,
     };
-    Write { domain: domain(c), token, second_handle: c.below(3) == 0 }
+    Write { domain: domain(c), token }
 }
 
 fn which(c: &mut Chance) -> Which {
@@ -162,34 +154,7 @@ fn which(c: &mut Chance) -> Which {
 
 fn change(c: &mut Chance) -> Change {
     Change {
-        max_retries: c.maybe(2, |c| c.maybe(1, |c| c.below(3) as u32)),
-        takeovers_max: c.maybe(2, |c| c.maybe(2, |c| 1 + c.below(2) as u32)),
-    }
-}
-
-/// A small generator of its own, so that a seed means the same for ever.
-pub(in crate::conformance::domain) struct Chance(u64);
-
-impl Chance {
-    pub(in crate::conformance::domain) fn new(seed: u64) -> Chance {
-        Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d)
-    }
-
-    /// SplitMix64.
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(in crate::conformance::domain) fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
-    }
-
-    /// Something, one time in `of + 1` nothing.
-    fn maybe<T>(&mut self, of: usize, some: impl FnOnce(&mut Chance) -> T) -> Option<T> {
-        (self.below(of + 1) > 0).then(|| some(self))
+        max_retries: c.mostly(2, |c| c.mostly(1, |c| c.below(3) as u32)),
+        takeovers_max: c.mostly(2, |c| c.mostly(2, |c| 1 + c.below(2) as u32)),
     }
 }

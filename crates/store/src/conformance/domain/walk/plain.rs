@@ -3,7 +3,8 @@
 //! What it says first is the rule that was broken: the six invariants by number, D3, D4, D7, L2, L7.
 
 use super::Met;
-use super::run::{Wrong, refused_as};
+use super::run::refused_as;
+use crate::conformance::walk::{Report, Wrong};
 use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::domain::{
     Acquire, Acquired, Advance, Advanced, Answer, Beaten, Change, Failed, Held, Recovered, Refused, Skip, Skipped,
@@ -15,7 +16,7 @@ use tenure_core::{Time, Token};
 pub(super) struct Plain {
     all: BTreeMap<String, One>,
     base: Token,
-    pub(super) met: BTreeMap<Met, u64>,
+    pub(super) report: Report<Met>,
 }
 
 #[derive(Debug, Default)]
@@ -56,8 +57,8 @@ impl Plain {
         Plain { base, ..Plain::default() }
     }
 
-    pub(super) fn meet(&mut self, met: Met) {
-        *self.met.entry(met).or_default() += 1;
+    fn meet(&mut self, met: Met) {
+        self.report.meet(met);
     }
 
     pub(super) fn raised(&mut self, base: Token) {

@@ -1,149 +1,146 @@
 //! Applies operations to a store and to core at the same instant, and compares.
 
-use super::op::{Ask, DOMAINS, HOLDERS, Move, Op, Pick, Which, Write};
+use super::Met;
+use super::op::{Ask, DOMAINS, HOLDERS, Move, Op, Pick, Which, Write, op};
 use super::plain::Plain;
-use super::{Met, Report};
-use crate::conformance::domain::DomainHarness;
-use crate::conformance::domain::tools::START;
-use crate::{DomainStore, StoreError};
-use std::fmt::Debug;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use crate::Store;
+use crate::conformance::walk::{Bench, Chance, Report, Walk, Wrong, same, unwell, whole};
+use async_trait::async_trait;
 use tenure_core::domain::{Acquire, Advance, Answer, Domains, Held, OFFSET_MAX, Skip};
 use tenure_core::{Actor, Time, Token};
 
-/// What was wrong.
-pub(super) type Wrong = String;
-
-/// Runs a list; the step that was wrong, and how.
-pub(super) async fn run<H: DomainHarness>(
-    ops: Vec<Op>,
-    every: usize,
-    at: Arc<AtomicUsize>,
-) -> Result<Report, (usize, Wrong)> {
-    let mut runner = Runner::<H>::open().await;
-    for (i, op) in ops.iter().enumerate() {
-        at.store(i, Ordering::Relaxed);
-        runner.step(op).await.map_err(|wrong| (i, wrong))?;
-        if i % every == every - 1 || i + 1 == ops.len() {
-            runner.compare_all().await.map_err(|wrong| (i, wrong))?;
-        }
-    }
-    Ok(Report { steps: ops.len() as u64, met: runner.plain.met })
-}
-
-struct Runner<H> {
-    harness: H,
-    handles: [Arc<dyn DomainStore>; 2],
+/// A store and core, domain by domain.
+pub struct DomainWalk {
+    bench: Bench,
     core: Domains,
     plain: Plain,
-    now: Time,
     /// Tokens that were told, by domain.
     told: [Vec<Token>; DOMAINS.len()],
     /// The largest offset named so far, by domain.
     largest: [u64; DOMAINS.len()],
 }
 
-impl<H: DomainHarness> Runner<H> {
-    async fn open() -> Runner<H> {
-        let harness = H::open_domains(START).await;
-        let handles = [harness.domain_store(), harness.another_domain_store().await];
-        let base = harness.epoch().await.base;
-        Runner {
-            harness,
-            handles,
-            core: Domains::new(base),
-            plain: Plain::new(base),
-            now: START,
-            told: Default::default(),
-            largest: [0; DOMAINS.len()],
-        }
+#[async_trait]
+impl Walk for DomainWalk {
+    type Op = Op;
+    type Met = Met;
+    const WORTH_MEETING: &'static [Met] = Met::ALL;
+    const LONG: u64 = 8_000;
+    const SHORT: usize = 300;
+
+    fn draw(chance: &mut Chance) -> Op {
+        op(chance)
     }
 
-    async fn step(&mut self, op: &Op) -> Result<(), Wrong> {
+    fn thinner(op: &Op) -> Vec<Op> {
+        op.thinner()
+    }
+
+    async fn open(bench: Bench) -> DomainWalk {
+        let base = bench.handles[0].epoch().await.expect("the epoch").base;
+        let (core, plain) = (Domains::new(base), Plain::new(base));
+        DomainWalk { bench, core, plain, told: Default::default(), largest: [0; DOMAINS.len()] }
+    }
+
+    async fn compare(&mut self) -> Result<(), Wrong> {
+        for name in DOMAINS {
+            self.compare_one(name).await?;
+            if let Some(broken) = self.core.get(name).and_then(|domain| domain.broken_invariant()) {
+                return Err(format!("core itself: {broken}"));
+            }
+        }
+        let theirs = self.bench.handles[0].domains(None, None, 100).await.map_err(unwell)?;
+        same("domains", &theirs, &self.core.domains(None, None, 100, self.bench.now))
+    }
+
+    fn report(&mut self) -> &mut Report<Met> {
+        &mut self.plain.report
+    }
+
+    async fn apply(&mut self, op: &Op, store: &dyn Store) -> Result<(), Wrong> {
         match op {
-            Op::Acquire(asks) => self.acquire(asks).await,
-            Op::Succeed(writes) => self.succeed(writes).await,
-            Op::Fail(writes) => self.fail(writes).await,
-            Op::Beat(writes) => self.beat(writes).await,
-            Op::Advance(items) => self.advance(items).await,
-            Op::Skip(items) => self.skip(items).await,
+            Op::Acquire(asks) => self.acquire(store, asks).await,
+            Op::Succeed(writes) => self.succeed(store, writes).await,
+            Op::Fail(writes) => self.fail(store, writes).await,
+            Op::Beat(writes) => self.beat(store, writes).await,
+            Op::Advance(items) => self.advance(store, items).await,
+            Op::Skip(items) => self.skip_offsets(store, items).await,
             Op::Change(domain, change) => {
                 let name = DOMAINS[*domain];
-                let theirs = self.handles[0].domain_change(name, *change).await.map_err(unwell)?;
+                let theirs = store.domain_change(name, *change).await.map_err(unwell)?;
                 self.plain.changed(name, change);
-                same("change", &theirs, &self.core.change(&name.into(), change, self.now))
+                same("change", &theirs, &self.core.change(&name.into(), change, self.bench.now))
             }
             Op::Recover(max) => {
-                let theirs = self.handles[1].domain_recover(*max).await.map_err(unwell)?;
-                self.plain.recovered(*max, theirs, self.now)?;
-                same("recover", &theirs, &self.core.recover(*max as usize, self.now))
+                let theirs = store.domain_recover(*max).await.map_err(unwell)?;
+                self.plain.recovered(*max, theirs, self.bench.now)?;
+                same("recover", &theirs, &self.core.recover(*max as usize, self.bench.now))
             }
             Op::Clock(by) => self.clock(*by).await,
             Op::NewEpoch => {
-                let base = self.harness.raise_epoch().await.base;
+                let base = store.new_epoch().await.map_err(unwell)?.base;
                 self.core.set_base(base);
                 self.plain.raised(base);
                 Ok(())
             }
-            Op::Look(domain) => self.compare(DOMAINS[*domain]).await,
+            Op::Look(domain) => self.compare_one(DOMAINS[*domain]).await,
             Op::List { after, state, limit } => {
                 let after = after.map(|i| DOMAINS[i]);
-                let theirs = self.handles[0].domains(after, *state, *limit).await.map_err(unwell)?;
-                same("domains", &theirs, &self.core.domains(after, *state, *limit as usize, self.now))
+                let theirs = store.domains(after, *state, *limit).await.map_err(unwell)?;
+                same("domains", &theirs, &self.core.domains(after, *state, *limit as usize, self.bench.now))
             }
         }
     }
+}
 
-    async fn acquire(&mut self, asks: &[Ask]) -> Result<(), Wrong> {
+impl DomainWalk {
+    async fn acquire(&mut self, store: &dyn Store, asks: &[Ask]) -> Result<(), Wrong> {
         let sent: Vec<(usize, Acquire)> = asks.iter().filter_map(|ask| self.asked(ask)).collect();
-        let Some(first) = asks.first().filter(|_| !sent.is_empty()) else { return Ok(()) };
+        if sent.is_empty() {
+            return self.skip();
+        }
         self.meet_twice(sent.iter().map(|(domain, _)| *domain));
-        let handle = &self.handles[usize::from(first.second_handle)];
         let batch = sent.iter().map(|(_, acquire)| acquire.clone()).collect();
-        let theirs = whole("acquire", handle.domain_acquire(batch).await, sent.len())?;
+        let theirs = whole("acquire", store.domain_acquire(batch).await, sent.len())?;
         for ((domain, acquire), theirs) in sent.iter().zip(theirs) {
-            self.plain.acquired(acquire, theirs, self.now)?;
-            same("acquire", &theirs, &self.core.acquire(acquire, self.now))?;
+            self.plain.acquired(acquire, theirs, self.bench.now)?;
+            same("acquire", &theirs, &self.core.acquire(acquire, self.bench.now))?;
             self.told[*domain].extend(theirs.ok().and_then(|acquired| acquired.token()));
         }
         Ok(())
     }
 
-    async fn succeed(&mut self, writes: &[Write]) -> Result<(), Wrong> {
+    async fn succeed(&mut self, store: &dyn Store, writes: &[Write]) -> Result<(), Wrong> {
         let sent = self.sent(writes);
-        let Some(handle) = self.handle(writes) else { return Ok(()) };
-        let theirs = whole("succeed", handle.domain_succeed(sent.clone()).await, sent.len())?;
+        let theirs = whole("succeed", store.domain_succeed(sent.clone()).await, sent.len())?;
         for (held, theirs) in sent.iter().zip(theirs) {
-            self.plain.succeeded(held, theirs, self.now)?;
-            same("succeed", &theirs, &self.core.succeed(held, self.now))?;
+            self.plain.succeeded(held, theirs, self.bench.now)?;
+            same("succeed", &theirs, &self.core.succeed(held, self.bench.now))?;
         }
         Ok(())
     }
 
-    async fn fail(&mut self, writes: &[Write]) -> Result<(), Wrong> {
+    async fn fail(&mut self, store: &dyn Store, writes: &[Write]) -> Result<(), Wrong> {
         let sent = self.sent(writes);
-        let Some(handle) = self.handle(writes) else { return Ok(()) };
-        let theirs = whole("fail", handle.domain_fail(sent.clone()).await, sent.len())?;
+        let theirs = whole("fail", store.domain_fail(sent.clone()).await, sent.len())?;
         for (held, theirs) in sent.iter().zip(theirs) {
-            self.plain.failed(held, theirs, self.now)?;
-            same("fail", &theirs, &self.core.fail(held, self.now))?;
+            self.plain.failed(held, theirs, self.bench.now)?;
+            same("fail", &theirs, &self.core.fail(held, self.bench.now))?;
         }
         Ok(())
     }
 
-    async fn beat(&mut self, writes: &[Write]) -> Result<(), Wrong> {
+    async fn beat(&mut self, store: &dyn Store, writes: &[Write]) -> Result<(), Wrong> {
         let sent = self.sent(writes);
-        let Some(handle) = self.handle(writes) else { return Ok(()) };
-        let theirs = whole("heartbeat", handle.domain_heartbeat(sent.clone()).await, sent.len())?;
+        let theirs = whole("heartbeat", store.domain_heartbeat(sent.clone()).await, sent.len())?;
         for (held, theirs) in sent.iter().zip(theirs) {
-            self.plain.beaten(held, theirs, self.now)?;
-            same("heartbeat", &theirs, &self.core.heartbeat(held, self.now))?;
+            self.plain.beaten(held, theirs, self.bench.now)?;
+            same("heartbeat", &theirs, &self.core.heartbeat(held, self.bench.now))?;
         }
         Ok(())
     }
 
-    async fn advance(&mut self, items: &[(Write, Ask)]) -> Result<(), Wrong> {
+    async fn advance(&mut self, store: &dyn Store, items: &[(Write, Ask)]) -> Result<(), Wrong> {
         let mut sent: Vec<(usize, Advance)> = Vec::new();
         for (write, ask) in items {
             let held = self.held(write);
@@ -153,67 +150,52 @@ impl<H: DomainHarness> Runner<H> {
             let next = named.map(|(_, acquire)| acquire.offset);
             sent.push((write.domain, Advance { domain, token, next, holder, lease_ms: ask.lease_ms }));
         }
-        let Some((first, _)) = items.first() else { return Ok(()) };
         self.meet_twice(sent.iter().map(|(domain, _)| *domain));
-        let handle = &self.handles[usize::from(first.second_handle)];
         let batch = sent.iter().map(|(_, advance)| advance.clone()).collect();
-        let theirs = whole("advance", handle.domain_advance(batch).await, sent.len())?;
+        let theirs = whole("advance", store.domain_advance(batch).await, sent.len())?;
         for ((domain, advance), theirs) in sent.iter().zip(theirs) {
-            self.plain.advanced(advance, theirs, self.now)?;
-            same("advance", &theirs, &self.core.advance(advance, self.now))?;
+            self.plain.advanced(advance, theirs, self.bench.now)?;
+            same("advance", &theirs, &self.core.advance(advance, self.bench.now))?;
             let next = theirs.ok().and_then(|advanced| advanced.next).and_then(|(_, answer)| answer.ok());
             self.told[*domain].extend(next.and_then(|acquired| acquired.token()));
         }
         Ok(())
     }
 
-    async fn skip(&mut self, items: &[(usize, Which)]) -> Result<(), Wrong> {
+    async fn skip_offsets(&mut self, store: &dyn Store, items: &[(usize, Which)]) -> Result<(), Wrong> {
         let resolved = items.iter().map(|(domain, which)| (*domain, self.offset(*domain, *which)));
         let sent: Vec<Skip> =
             resolved.filter_map(|(domain, offset)| Some(Skip::new(DOMAINS[domain], offset?))).collect();
         if sent.is_empty() {
-            return Ok(());
+            return self.skip();
         }
-        let theirs = whole("skip", self.handles[0].domain_skip(sent.clone()).await, sent.len())?;
+        let theirs = whole("skip", store.domain_skip(sent.clone()).await, sent.len())?;
         for (skip, theirs) in sent.iter().zip(theirs) {
             self.plain.skipped(skip, theirs)?;
-            same("skip", &theirs, &self.core.skip(skip, &Actor::default(), self.now))?;
+            same("skip", &theirs, &self.core.skip(skip, &Actor::default(), self.bench.now))?;
         }
         Ok(())
     }
 
     async fn clock(&mut self, by: Move) -> Result<(), Wrong> {
         let to = match by {
-            Move::Micros(micros) => Some(Time(self.now.0 + micros)),
+            Move::Micros(micros) => Some(Time(self.bench.now.0 + micros)),
             Move::ToDeadline(domain, off) => self
                 .core
                 .get(DOMAINS[domain])
                 .and_then(|domain| domain.record.lease.as_ref()?.expiry)
                 .map(|expiry| Time(expiry.at.0 + off)),
         };
-        if let Some(to) = to.filter(|to| *to > self.now) {
-            self.now = to;
-            self.harness.set_domain_clock(to).await;
-        }
+        let Some(to) = to.filter(|to| *to > self.bench.now) else { return self.skip() };
+        self.bench.set_clock(to).await;
         Ok(())
     }
 
-    async fn compare(&self, name: &str) -> Result<(), Wrong> {
-        let theirs = self.handles[0].domain(name).await.map_err(unwell)?;
-        same("domain", &theirs, &self.core.domain(name, self.now))?;
-        let theirs = self.handles[1].domain_events(name).await.map_err(unwell)?;
+    async fn compare_one(&self, name: &str) -> Result<(), Wrong> {
+        let theirs = self.bench.handles[0].domain(name).await.map_err(unwell)?;
+        same("domain", &theirs, &self.core.domain(name, self.bench.now))?;
+        let theirs = self.bench.handles[1].domain_events(name).await.map_err(unwell)?;
         same("events", &theirs, &self.core.events(name))
-    }
-
-    async fn compare_all(&self) -> Result<(), Wrong> {
-        for name in DOMAINS {
-            self.compare(name).await?;
-            if let Some(broken) = self.core.get(name).and_then(|domain| domain.broken_invariant()) {
-                return Err(format!("core itself: {broken}"));
-            }
-        }
-        let theirs = self.handles[0].domains(None, None, 100).await.map_err(unwell)?;
-        same("domains", &theirs, &self.core.domains(None, None, 100, self.now))
     }
 
     fn asked(&mut self, ask: &Ask) -> Option<(usize, Acquire)> {
@@ -242,10 +224,6 @@ impl<H: DomainHarness> Runner<H> {
         Some(offset)
     }
 
-    fn handle(&self, writes: &[Write]) -> Option<Arc<dyn DomainStore>> {
-        writes.first().map(|write| self.handles[usize::from(write.second_handle)].clone())
-    }
-
     fn sent(&mut self, writes: &[Write]) -> Vec<Held> {
         self.meet_twice(writes.iter().map(|write| write.domain));
         writes.iter().map(|write| self.held(write)).collect()
@@ -269,22 +247,9 @@ impl<H: DomainHarness> Runner<H> {
         domains.sort_unstable();
         domains.dedup();
         if domains.len() < count {
-            self.plain.meet(Met::DomainTwice);
+            self.plain.report.meet(Met::DomainTwice);
         }
     }
-}
-
-fn whole<T>(verb: &str, answers: crate::Result<Vec<T>>, count: usize) -> Result<Vec<T>, Wrong> {
-    let answers = answers.map_err(unwell)?;
-    if answers.len() == count { Ok(answers) } else { Err(format!("{verb}: {} answers for {count}", answers.len())) }
-}
-
-fn unwell(error: StoreError) -> Wrong {
-    format!("the store failed: {error}")
-}
-
-fn same<T: PartialEq + Debug>(what: &str, theirs: &T, ours: &T) -> Result<(), Wrong> {
-    if theirs == ours { Ok(()) } else { Err(format!("{what}: the store says {theirs:?}, core {ours:?}")) }
 }
 
 /// An answer that was refused for `code`.

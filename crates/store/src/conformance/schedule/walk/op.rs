@@ -1,20 +1,15 @@
-//! The operations of a walk of schedules, and how they are drawn.
+//! The operations of a walk, and how they are drawn.
+
+use crate::conformance::walk::Chance;
 
 /// Names that schedules of a walk have.
 pub(super) const NAMES: [&str; 3] = ["s", "s-1", "S"];
 /// Definitions that a walk puts; see `run::definition`.
 pub(super) const DEFINITIONS: usize = 6;
 
-/// One operation, and on which handle.
-#[derive(Clone, Debug)]
-pub(super) struct Step {
-    pub(super) second_handle: bool,
-    pub(super) op: Op,
-}
-
 /// What a write names as the revision it saw.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Seen {
+pub enum Seen {
     /// The one that is there.
     Current,
     /// One of an earlier look.
@@ -24,7 +19,7 @@ pub(super) enum Seen {
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Op {
+pub enum Op {
     /// A definition; its first slot so many seconds from now, or none.
     Put {
         name: usize,
@@ -57,13 +52,7 @@ pub(super) enum Op {
     },
 }
 
-/// A walk of `steps` operations.
-pub(super) fn draw(seed: u64, steps: u32) -> Vec<Step> {
-    let mut chance = Chance(seed);
-    (0..steps).map(|_| Step { second_handle: chance.one_in(3), op: op(&mut chance) }).collect()
-}
-
-fn op(c: &mut Chance) -> Op {
+pub(super) fn op(c: &mut Chance) -> Op {
     let name = c.below(NAMES.len());
     match c.below(100) {
         0..=17 => Op::Put {
@@ -88,10 +77,10 @@ fn op(c: &mut Chance) -> Op {
             _ => c.below(25) as i64,
         }),
         85..=90 => Op::Due(1 + c.below(3) as u32),
-        91..=94 => Op::List { after: c.one_in(2).then(|| c.below(NAMES.len())), limit: 1 + c.below(3) as u32 },
+        91..=94 => Op::List { after: c.maybe(2, |c| c.below(NAMES.len())), limit: 1 + c.below(3) as u32 },
         _ => Op::Firings {
             name,
-            below: c.one_in(2).then(|| c.below(60) as i64),
+            below: c.maybe(2, |c| c.below(60) as i64),
             limit: if c.one_in(2) { 1_000 } else { 1 + c.below(5) as u32 },
         },
     }
@@ -110,20 +99,4 @@ fn steps_between(c: &mut Chance) -> Vec<i64> {
     let count = [1, 1, 1, 1, 1, 0, 2, 3, 40][c.below(9)];
     let backward = c.one_in(12);
     (0..count).map(|_| if backward && c.one_in(2) { -(c.below(2) as i64) } else { 1 + c.below(3) as i64 }).collect()
-}
-
-pub(super) struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % n as u64) as usize
-    }
-
-    fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
 }

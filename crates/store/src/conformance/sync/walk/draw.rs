@@ -1,25 +1,15 @@
-//! The operations of a walk, and how they are drawn from a seed.
-//!
-//! An operation names syncs and claims by how recent they are, never by id, so that a list of operations means something
-//! on every store and still does after some of them were deleted.
+//! The operations of a walk, and how they are drawn.
 
+use crate::conformance::walk::{Chance, From};
 use tenure_core::sync::{Act, State};
 
 /// A small space, so that everything meets everything. The hashes are those of every matrix (I14).
 pub(super) const MATRICES: [&str; 3] = ["m1", "m2", "é/3"];
 pub(super) const HASHES: [&str; 6] = ["a", "b", "c", "d", "ü e", "f"];
-/// Four workers, two of which carry the same name.
-pub(super) const OWNERS: [&str; 4] = ["ann", "bob", "ann", "cleo"];
 pub(super) const PAYLOADS: [&str; 3] = ["null", " [1.0,\t\"ü\"] ", "{\"b\":1}"];
 
 #[derive(Clone, Debug)]
-pub(super) struct Step {
-    pub(super) second_handle: bool,
-    pub(super) op: Op,
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum Op {
+pub enum Op {
     Plan {
         matrix: usize,
         priority: i32,
@@ -43,8 +33,8 @@ pub(super) enum Op {
         lease_ms: u64,
         hash: Option<usize>,
     },
-    Beat(From),
-    Finish(From, Act),
+    Beat(From, Option<Elsewhere>),
+    Finish(From, Option<Elsewhere>, Act),
     /// An ending that was sent before, word for word, the nth most recent.
     Again(usize),
     /// The sync of a claim is completed as far as it goes: claim, complete, claim … then the sync itself.
@@ -68,49 +58,26 @@ pub(super) enum Op {
     },
 }
 
-/// Whose claim a write presents, and what is wrong with it.
+/// Another unit than the one that was claimed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct From {
-    /// The nth most recent of those held, of those that are not, or of all.
-    pub(super) claim: Pick,
-    pub(super) twist: Twist,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Pick {
-    Held(usize),
-    Expired(usize),
-    Any(usize),
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Twist {
-    None,
-    Owner(usize),
-    MadeUpToken,
-    TokenOf(usize),
-    NoSuchSync,
+pub enum Elsewhere {
+    /// The same hash, in a sync that is not on record.
+    NoSync,
     /// The same hash, in the nth most recent sync.
-    OtherSync(usize),
+    Sync(usize),
     /// Another hash of the same sync.
-    OtherHash(usize),
+    Hash(usize),
 }
 
 /// How far the clock moves; never back.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Move {
+pub enum Move {
     Micros(i64),
     /// To the deadline of the nth most recent held claim, or some microseconds off.
     ToDeadline(usize, i64),
 }
 
-/// A walk of `steps` operations.
-pub(super) fn draw(seed: u64, steps: u32) -> Vec<Step> {
-    let mut chance = Chance(seed);
-    (0..steps).map(|_| Step { second_handle: chance.one_in(3), op: op(&mut chance) }).collect()
-}
-
-fn op(c: &mut Chance) -> Op {
+pub(super) fn op(c: &mut Chance) -> Op {
     match c.below(200) {
         0..=13 => Op::Plan {
             matrix: c.below(3),
@@ -125,8 +92,8 @@ fn op(c: &mut Chance) -> Op {
         34..=68 => {
             Op::ClaimChunk { owner: c.below(4), sync: c.recent(), lease_ms: lease(c), hash: c.maybe(4, |c| c.below(6)) }
         }
-        69..=88 => Op::Beat(from(c)),
-        89..=134 => Op::Finish(from(c), act(c)),
+        69..=88 => Op::Beat(From::draw(c), elsewhere(c)),
+        89..=134 => Op::Finish(From::draw(c), elsewhere(c), act(c)),
         135..=144 => Op::Again(c.recent()),
         145..=148 => Op::Drain(c.recent()),
         149..=151 => Op::Cancel(c.recent()),
@@ -159,22 +126,12 @@ fn lease(c: &mut Chance) -> u64 {
     [100, 500, 500, 3_000, 60_000][c.below(5)]
 }
 
-fn from(c: &mut Chance) -> From {
-    let claim = match c.below(10) {
-        0..=6 => Pick::Held(c.below(4)),
-        7..=8 => Pick::Expired(c.below(4)),
-        _ => Pick::Any(c.recent()),
-    };
-    let twist = match c.below(24) {
-        0 => Twist::Owner(c.below(4)),
-        1 => Twist::MadeUpToken,
-        2 => Twist::TokenOf(c.recent()),
-        3 => Twist::NoSuchSync,
-        4 => Twist::OtherSync(c.recent()),
-        5 => Twist::OtherHash(c.below(6)),
-        _ => Twist::None,
-    };
-    From { claim, twist }
+fn elsewhere(c: &mut Chance) -> Option<Elsewhere> {
+    c.maybe(10, |c| match c.below(3) {
+        0 => Elsewhere::NoSync,
+        1 => Elsewhere::Sync(c.recent()),
+        _ => Elsewhere::Hash(c.below(6)),
+    })
 }
 
 fn act(c: &mut Chance) -> Act {
@@ -195,39 +152,5 @@ fn clock(c: &mut Chance) -> Move {
         11..=17 => Move::ToDeadline(c.below(4), c.below(3) as i64 - 1),
         18 => Move::Micros(c.below(4_000_000_000) as i64),
         _ => Move::Micros(if c.one_in(2) { 604_800_000_000 } else { 3_600_000_000 }),
-    }
-}
-
-/// SplitMix64: small, and the same everywhere.
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    fn maybe<T>(&mut self, one_in: usize, some: impl FnOnce(&mut Chance) -> T) -> Option<T> {
-        self.one_in(one_in).then(|| some(self))
-    }
-
-    /// Mostly the latest, sometimes long ago.
-    fn recent(&mut self) -> usize {
-        match self.below(8) {
-            0..=5 => self.below(3),
-            6 => self.below(8),
-            _ => self.below(40),
-        }
     }
 }

@@ -1,39 +1,24 @@
 //! A second opinion: what the answers alone allow to be said of syncs, by rules written apart from core.
 //!
-//! The ledger reads requests and answers, never the store's state. An answer that breaks an invariant (I1 exclusion,
-//! I2 tokens, I3 and I4 fencing, I11 attempts, I14 chunks apart, S2 order, S5 completeness, S6 overlap, L12 replay) is an
-//! error here even where core gives the same answer.
+//! Beside what all faces share, an answer is an error here that breaks I5 (nothing of an ended sync), I14 (chunks of
+//! matrices apart), S2 (order), S4 (done is done), S5 (completeness) or S6 (overlap).
 
 use super::Met;
+use crate::conformance::walk::{self, Grant, Judged, Presented, Report, Wrong};
 use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::sync::{
-    Act, ClaimedChunk, ClaimedSync, Denied, Ended, Ending, Plan, Planned, Refused, State, Unit, Verb,
+    Act, ChunkClaim, ClaimedChunk, ClaimedSync, Denied, Ended, Plan, Planned, Refused, State, SyncClaim, Verb,
 };
-use tenure_core::{LostReason, Time, Token};
+use tenure_core::{LostReason, Time};
 
-/// What is wrong with an answer.
-pub(super) type Wrong = String;
+/// A sync by its index, or one of its chunks.
+pub(super) type Name = (usize, Option<String>);
 
-/// One claim: the sync, the chunk if it is one, the token.
-type Claim = (usize, Option<String>, Token);
-
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Ledger {
+    pub(super) held: walk::Ledger<Name, Verb, State>,
     syncs: BTreeMap<usize, Known>,
-    /// The last claim of each unit: of a sync by its index, of a chunk by its matrix and hash.
-    holders: BTreeMap<Name, Holder>,
-    /// The largest token each unit was granted.
-    tokens: BTreeMap<Name, Token>,
-    /// Endings that were accepted.
-    accepted: BTreeMap<Claim, (String, Verb, State)>,
-    met: BTreeMap<Met, u64>,
-}
-
-/// What names a unit over all passes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Name {
-    Sync(usize),
-    Chunk(String, String),
+    pub(super) report: Report<Met>,
 }
 
 #[derive(Debug)]
@@ -43,16 +28,8 @@ struct Known {
     created_at: Time,
     ended: bool,
     attempts_max: u32,
-    /// Each planned chunk: its attempts, and whether it is done in this pass.
-    chunks: BTreeMap<String, (u32, bool)>,
-}
-
-#[derive(Clone, Debug)]
-struct Holder {
-    owner: String,
-    token: Token,
-    until: Time,
-    sync: usize,
+    /// Each planned chunk, and whether it is done in this pass.
+    chunks: BTreeMap<String, bool>,
 }
 
 fn wrong<T>(what: String) -> Result<T, Wrong> {
@@ -60,20 +37,12 @@ fn wrong<T>(what: String) -> Result<T, Wrong> {
 }
 
 impl Ledger {
+    pub(super) fn new(now: Time) -> Ledger {
+        Ledger { held: walk::Ledger::new(now), syncs: BTreeMap::new(), report: Report::default() }
+    }
+
     pub(super) fn met(&mut self, met: Met) {
-        *self.met.entry(met).or_default() += 1;
-    }
-
-    pub(super) fn all_met(self) -> BTreeMap<Met, u64> {
-        self.met
-    }
-
-    pub(super) fn name(&self, sync: usize, chunk_hash: Option<&str>) -> Option<Name> {
-        let known = self.syncs.get(&sync)?;
-        Some(match chunk_hash {
-            None => Name::Sync(sync),
-            Some(hash) => Name::Chunk(known.matrix.clone(), hash.to_owned()),
-        })
+        self.report.meet(met);
     }
 
     /// The unfinished sync of a matrix.
@@ -87,7 +56,6 @@ impl Ledger {
         plan: &Plan,
         answer: &Result<Planned, Refused>,
         index: usize,
-        now: Time,
     ) -> Result<(), Wrong> {
         let unfinished = self.unfinished(&plan.matrix_id);
         match (answer, unfinished) {
@@ -107,7 +75,7 @@ impl Ledger {
         let known = Known {
             matrix: plan.matrix_id.clone(),
             priority: plan.priority,
-            created_at: now,
+            created_at: self.held.now,
             ended: false,
             attempts_max: plan.attempts_max,
             chunks: BTreeMap::new(),
@@ -118,31 +86,24 @@ impl Ledger {
 
     /// Which chunks a plan or an addition brought in, and which of them count as done.
     pub(super) fn laid<'a>(&mut self, index: usize, chunks: impl Iterator<Item = (&'a str, bool)>) {
-        let mut met = Vec::new();
-        let Some(sync) = self.syncs.get_mut(&index) else { return };
+        let Some(matrix) = self.syncs.get(&index).map(|sync| sync.matrix.clone()) else { return };
         for (hash, done) in chunks {
-            let name = Name::Chunk(sync.matrix.clone(), hash.to_owned());
-            if !sync.chunks.contains_key(hash) {
-                sync.chunks.insert(hash.to_owned(), (0, done));
-                if self.tokens.contains_key(&name) {
-                    met.push(Met::PlannedAgain);
-                }
-                if done {
-                    met.push(Met::Skipped);
-                }
+            if self.syncs[&index].chunks.contains_key(hash) {
+                continue;
+            }
+            if self.syncs.values().any(|sync| sync.matrix == matrix && sync.chunks.contains_key(hash)) {
+                self.met(Met::PlannedAgain);
+            }
+            if done {
+                self.met(Met::Skipped);
+            }
+            if let Some(sync) = self.syncs.get_mut(&index) {
+                sync.chunks.insert(hash.to_owned(), done);
             }
         }
-        met.into_iter().for_each(|met| self.met(met));
     }
 
-    pub(super) fn claimed_sync(
-        &mut self,
-        index: usize,
-        claimed: &ClaimedSync,
-        owner: &str,
-        of: Option<&str>,
-        now: Time,
-    ) -> Result<(), Wrong> {
+    pub(super) fn claimed_sync(&mut self, index: usize, claimed: &ClaimedSync, claim: &SyncClaim) -> Result<(), Wrong> {
         let sync = &self.syncs[&index];
         if sync.ended {
             return wrong(format!("I5: sync #{index} was claimed after it had ended"));
@@ -151,26 +112,25 @@ impl Ledger {
         let first = self
             .syncs
             .iter()
-            .filter(|(_, sync)| !sync.ended && of.is_none_or(|of| of == sync.matrix))
-            .filter(|(other, _)| self.holders.get(&Name::Sync(**other)).is_none_or(|holder| holder.until <= now))
+            .filter(|(_, sync)| !sync.ended && claim.matrix_id.as_ref().is_none_or(|of| *of == sync.matrix))
+            .filter(|(other, _)| self.held.holder(&(**other, None)).is_none())
             .min_by_key(|(other, sync)| rank(**other, sync))
             .map(|(other, _)| *other);
         // What crashed out on the way has gone before: core tells.
         if first.is_some_and(|first| rank(first, &self.syncs[&first]) > rank(index, sync)) {
             return wrong(format!("S2: sync #{index} was claimed and is held"));
         }
-        let unit = Name::Sync(index);
-        self.granted(unit, index, owner, claimed.token, claimed.lease_expires_at, now)
+        let grant = Grant::new(&claim.owner, claimed.token, claimed.lease_expires_at, claim.lease_ms);
+        self.held.grant((index, None), grant, false)
     }
 
     pub(super) fn claimed_chunk(
         &mut self,
         index: usize,
         claimed: &ClaimedChunk,
-        owner: &str,
-        now: Time,
+        claim: &ChunkClaim,
     ) -> Result<(), Wrong> {
-        let sync = self.syncs.get_mut(&index).ok_or("a chunk of no sync")?;
+        let sync = self.syncs.get(&index).ok_or("a chunk of no sync")?;
         if sync.ended {
             return wrong(format!("I5: a chunk of sync #{index} was claimed after it had ended"));
         }
@@ -178,170 +138,103 @@ impl Ledger {
         if claimed.matrix_id != sync.matrix {
             return wrong(format!("I14: a chunk of {} for sync #{index} of {}", claimed.matrix_id, sync.matrix));
         }
-        let (attempt, done) =
-            sync.chunks.get_mut(hash).ok_or_else(|| format!("chunk {hash} was never planned in sync #{index}"))?;
-        if *done {
-            return wrong(format!("S4: chunk {hash} of sync #{index} is done in this pass"));
+        match sync.chunks.get(hash) {
+            None => return wrong(format!("chunk {hash} was never planned in sync #{index}")),
+            Some(true) => return wrong(format!("S4: chunk {hash} of sync #{index} is done in this pass")),
+            Some(false) => {}
         }
-        *attempt += 1;
-        if claimed.attempt != *attempt || claimed.attempt > sync.attempts_max {
-            return wrong(format!("I11: attempt {} of chunk {hash}, and {attempt} were counted", claimed.attempt));
-        }
-        let name = Name::Chunk(sync.matrix.clone(), hash.clone());
-        if self.holders.get(&name).is_some_and(|holder| holder.until <= now) {
+        let unit = (index, Some(hash.clone()));
+        self.held.attempt(&unit, claimed.attempt, sync.attempts_max)?;
+        if self.held.under(&unit).is_some_and(|grant| grant.until <= self.held.now) {
             self.met(Met::ExpiredClaimed);
         }
-        let elsewhere = |(other, holder): (&Name, &Holder)| {
-            matches!(other, Name::Chunk(_, same) if same == hash) && *other != name && holder.until > now
+        let elsewhere = |(other, grant): (&Name, &Grant)| {
+            other.1.as_ref() == Some(hash) && other.0 != index && grant.until > self.held.now
         };
-        if self.holders.iter().any(elsewhere) {
+        if self.held.claimed().any(elsewhere) {
             self.met(Met::SameHashHeldTwice);
         }
-        self.granted(name, index, owner, claimed.token, claimed.lease_expires_at, now)
+        let grant = Grant::new(&claim.owner, claimed.token, claimed.lease_expires_at, claim.lease_ms);
+        self.held.grant(unit, grant, false)
     }
 
-    fn granted(
-        &mut self,
-        unit: Name,
-        sync: usize,
-        owner: &str,
-        token: Token,
-        until: Time,
-        now: Time,
-    ) -> Result<(), Wrong> {
-        if let Some(holder) = self.holders.get(&unit).filter(|holder| holder.until > now) {
-            return wrong(format!("I1: {unit:?} was granted while {} holds it", holder.owner));
-        }
-        if self.tokens.get(&unit).is_some_and(|last| *last >= token) {
-            return wrong(format!("I2: {unit:?} was granted {token}, not above {:?}", self.tokens.get(&unit)));
-        }
-        self.tokens.insert(unit.clone(), token);
-        self.holders.insert(unit, Holder { owner: owner.to_owned(), token, until, sync });
+    pub(super) fn beaten(&mut self, of: &Presented<Name>, answer: Result<Time, LostReason>) -> Result<(), Wrong> {
+        self.held.beaten(of, answer.ok())?;
+        answer.err().into_iter().for_each(|reason| self.refused(reason));
         Ok(())
-    }
-
-    /// Whether the ledger knows this claim as held.
-    fn held(&self, unit: &Name, sync: usize, owner: &str, token: Token, now: Time) -> bool {
-        self.holders.get(unit).is_some_and(|holder| {
-            holder.owner == owner && holder.token == token && holder.until > now && holder.sync == sync
-        })
-    }
-
-    pub(super) fn beaten(
-        &mut self,
-        sync: Option<usize>,
-        beat: &tenure_core::sync::Beat,
-        answer: Result<Time, LostReason>,
-        now: Time,
-    ) -> Result<(), Wrong> {
-        let name = sync.and_then(|sync| self.name(sync, beat.unit.chunk_hash.as_deref()));
-        let held =
-            name.as_ref().zip(sync).is_some_and(|(name, sync)| self.held(name, sync, &beat.owner, beat.token, now));
-        match (answer, held) {
-            (Ok(_), false) => wrong(format!("I4: a heartbeat of {} was accepted without a lease", beat.owner)),
-            (Err(reason), true) => wrong(format!("L1: a held lease was refused a heartbeat: {reason}")),
-            (Ok(until), true) => {
-                if let Some(holder) = name.and_then(|name| self.holders.get_mut(&name)) {
-                    holder.until = until;
-                }
-                Ok(())
-            }
-            (Err(reason), false) => {
-                self.refused(reason);
-                Ok(())
-            }
-        }
     }
 
     pub(super) fn finished(
         &mut self,
-        sync: Option<usize>,
-        ending: &Ending,
+        of: &Presented<Name>,
+        act: &Act,
         answer: Result<Ended, Denied>,
-        now: Time,
     ) -> Result<(), Wrong> {
-        let (hash, verb) = (ending.unit.chunk_hash.clone(), ending.act.verb());
-        let name = sync.and_then(|sync| self.name(sync, hash.as_deref()));
-        let Some((sync, name)) = sync.zip(name) else {
-            return match answer {
-                Err(Denied::Lost(LostReason::Unknown)) => Ok(()),
-                other => wrong(format!("L3: an ending of nothing on record was answered {other:?}")),
-            };
+        let ended = match answer {
+            Ok(Ended { state, already }) => Some((state, already)),
+            Err(Denied::Refused(_)) if self.held.holds(of) => {
+                self.met(Met::Incomplete);
+                return Ok(());
+            }
+            Err(Denied::Refused(refused)) => {
+                return wrong(format!("L3: without a lease an ending was answered {refused:?}"));
+            }
+            Err(Denied::Lost(reason)) => {
+                if of.unit.is_none() && reason != LostReason::Unknown {
+                    return wrong(format!("L3: an ending of nothing on record was answered {reason}"));
+                }
+                self.refused(reason);
+                None
+            }
         };
-        let receipt = (sync, hash.clone(), ending.token);
-        let before = self.accepted.get(&receipt).filter(|(owner, ..)| *owner == ending.owner).cloned();
-        let held = self.held(&name, sync, &ending.owner, ending.token, now);
-        match (answer, before) {
-            (Ok(Ended { already: true, state }), Some((_, was, then))) if was == verb && then == state => {
+        match (self.held.ended(of, act.verb(), ended)?, ended, &of.unit) {
+            (Judged::Accepted, Some((state, _)), Some(unit)) => self.accepted(unit, act, state),
+            (Judged::Already, _, unit) => {
                 self.met(Met::Already);
-                if self.syncs[&sync].ended {
+                if unit.as_ref().is_some_and(|(sync, _)| self.syncs[sync].ended) {
                     self.met(Met::AlreadyInLaterPass);
                 }
                 Ok(())
             }
-            (Ok(Ended { already: true, .. }), before) => {
-                wrong(format!("L12: answered as before, and before there was {before:?}"))
-            }
-            (Err(Denied::Lost(LostReason::Finished)), Some((_, was, _))) if was == verb => {
-                wrong("L12: an ending sent again was refused".to_owned())
-            }
-            (Ok(_), _) if !held => wrong(format!("I3: an ending of {} was accepted without a lease", ending.owner)),
-            (Ok(ended), _) => self.accept(sync, &name, ending, ended.state, receipt),
-            (Err(Denied::Refused(_)), _) if held => {
-                self.met(Met::Incomplete);
-                Ok(())
-            }
-            (Err(denied), _) if held => wrong(format!("L1: a held lease was refused an ending: {denied:?}")),
-            (Err(Denied::Lost(reason)), _) => {
-                self.refused(reason);
-                Ok(())
-            }
-            (Err(denied), _) => wrong(format!("L3: without a lease an ending was answered {denied:?}")),
+            _ => Ok(()),
         }
     }
 
-    fn accept(
-        &mut self,
-        index: usize,
-        name: &Name,
-        ending: &Ending,
-        state: State,
-        receipt: Claim,
-    ) -> Result<(), Wrong> {
-        let verb = ending.act.verb();
-        self.holders.remove(name);
-        let Some(sync) = self.syncs.get_mut(&index) else { return Ok(()) };
-        match (&ending.unit.chunk_hash, &ending.act) {
-            (Some(hash), act) => {
-                let (attempt, done) = sync.chunks.get_mut(hash).ok_or("a chunk that was never planned")?;
-                let spent = *attempt >= sync.attempts_max;
-                let right = match act {
-                    Act::Complete { .. } => State::Completed,
-                    Act::Fail { retry: true, .. } if !spent => State::Available,
-                    Act::Fail { .. } => State::Failed,
-                    Act::Release => State::Available,
-                };
-                if state != right {
-                    return wrong(format!("S5: {verb} left chunk {hash} {state}, not {right}"));
+    fn accepted(&mut self, unit: &Name, act: &Act, state: State) -> Result<(), Wrong> {
+        let (index, hash) = unit;
+        let attempts = self.held.attempts(unit);
+        let Some(sync) = self.syncs.get_mut(index) else { return Ok(()) };
+        let Some(hash) = hash else {
+            match act {
+                Act::Complete { .. } => {
+                    if let Some((hash, _)) = sync.chunks.iter().find(|(_, done)| !**done) {
+                        return wrong(format!("S5: sync #{index} was completed, and chunk {hash} is not"));
+                    }
+                    self.met(Met::SyncCompleted);
+                    self.ended(*index);
                 }
-                match act {
-                    Act::Complete { .. } => *done = true,
-                    Act::Release => *attempt -= 1,
-                    Act::Fail { retry, .. } if *retry && spent => self.met(Met::AttemptsSpent),
-                    Act::Fail { .. } => {}
-                }
+                Act::Fail { .. } => self.ended(*index),
+                Act::Release => {}
             }
-            (None, Act::Complete { .. }) => {
-                if let Some((hash, _)) = sync.chunks.iter().find(|(_, (_, done))| !done) {
-                    return wrong(format!("S5: sync #{index} was completed, and chunk {hash} is not"));
-                }
-                self.met(Met::SyncCompleted);
-                self.ended(index);
-            }
-            (None, Act::Fail { .. }) => self.ended(index),
-            (None, Act::Release) => {}
+            return Ok(());
+        };
+        let done = sync.chunks.get_mut(hash).ok_or("a chunk that was never planned")?;
+        let spent = attempts >= sync.attempts_max;
+        let right = match act {
+            Act::Complete { .. } => State::Completed,
+            Act::Fail { retry: true, .. } if !spent => State::Available,
+            Act::Fail { .. } => State::Failed,
+            Act::Release => State::Available,
+        };
+        if state != right {
+            return wrong(format!("S5: {} left chunk {hash} {state}, not {right}", act.verb()));
         }
-        self.accepted.insert(receipt, (ending.owner.clone(), verb, state));
+        match act {
+            Act::Complete { .. } => *done = true,
+            Act::Release => self.held.uncount(unit),
+            Act::Fail { retry, .. } if *retry && spent => self.met(Met::AttemptsSpent),
+            Act::Fail { .. } => {}
+        }
         Ok(())
     }
 
@@ -350,14 +243,16 @@ impl Ledger {
         if let Some(sync) = self.syncs.get_mut(&index) {
             sync.ended = true;
         }
-        self.holders.retain(|_, holder| holder.sync != index);
+        let under: Vec<Name> =
+            self.held.claimed().map(|(unit, _)| unit.clone()).filter(|unit| unit.0 == index).collect();
+        under.iter().for_each(|unit| self.held.free(unit));
     }
 
-    pub(super) fn cancelled(&mut self, index: usize, answer: Result<State, Refused>, now: Time) -> Result<(), Wrong> {
+    pub(super) fn cancelled(&mut self, index: usize, answer: Result<State, Refused>) -> Result<(), Wrong> {
         let ended = self.syncs.get(&index).map(|sync| sync.ended);
         match (answer, ended) {
             (Ok(State::Failed), Some(false)) => {
-                if self.holders.values().any(|holder| holder.sync == index && holder.until > now) {
+                if self.held.claimed().any(|(unit, grant)| unit.0 == index && grant.until > self.held.now) {
                     self.met(Met::CancelledHeld);
                 }
                 self.ended(index);
@@ -374,10 +269,8 @@ impl Ledger {
     }
 
     /// A chunk failed because its last lease ran out.
-    pub(super) fn crashed(&mut self, unit: &Unit, index: usize) {
-        if let Some(name) = self.name(index, unit.chunk_hash.as_deref()) {
-            self.holders.remove(&name);
-        }
+    pub(super) fn crashed(&mut self, chunk: Name) {
+        self.held.free(&chunk);
         self.met(Met::ChunkCrashedOut);
     }
 

@@ -1,155 +1,154 @@
 //! Applies operations to a store and to core at the same instant, and compares every answer and all that can be read.
 
-use super::draw::{From, HASHES, MATRICES, Move, OWNERS, Op, PAYLOADS, Pick, Step, Twist};
-use super::ledger::{Ledger, Wrong};
-use super::{Met, Report};
-use crate::conformance::sync::SyncHarness;
-use crate::conformance::tools::START;
-use crate::{StoreError, SyncStore};
-use std::collections::BTreeMap;
-use std::fmt::Debug;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use super::Met;
+use super::draw::{Elsewhere, HASHES, MATRICES, Move, Op, PAYLOADS, op};
+use super::ledger::{Ledger, Name};
+use crate::Store;
+use crate::conformance::walk::{
+    Bench, Chance, From, OWNERS, Presented, Report, Tables, Walk, Wrong, nth_back, same, unwell,
+};
+use async_trait::async_trait;
 use tenure_core::sync::{
     Act, Beat, Chunk, ChunkClaim, ChunkFilter, Ending, IdleReason, NewChunk, Plan, Planned, Reason, Refused, State,
-    Sync, SyncClaim, SyncEvent, SyncFilter, SyncId, SyncInfo, Syncs, SyncsPruned, Unit, What,
+    Sync, SyncClaim, SyncEvent, SyncFilter, SyncId, SyncInfo, Syncs, SyncsPruned, Unit,
 };
-use tenure_core::{Actor, Epoch, Time, Token, Tokens};
+use tenure_core::{Actor, Time, Token, Tokens};
 
-/// Not on record in any store, and never granted by any.
+/// Not on record in any store.
 const NO_SYNC: SyncId = SyncId(1 << 52);
-const NO_TOKEN: Token = Token((1 << 53) - 1);
 
-/// The step that failed, and what was wrong.
-pub(super) type Failed = (usize, Wrong);
-
-/// Runs `steps` on a new store; compares everything after each `every` steps and at the end.
-pub(super) async fn run<H: SyncHarness>(
-    steps: Vec<Step>,
-    every: usize,
-    at: Arc<AtomicUsize>,
-) -> Result<Report, Failed> {
-    let mut runner = Runner::<H>::open().await;
-    for (i, step) in steps.iter().enumerate() {
-        at.store(i, Ordering::Relaxed);
-        runner.step(step).await.map_err(|wrong| (i, wrong))?;
-        if i % every == every - 1 || i + 1 == steps.len() {
-            runner.compare().await.map_err(|wrong| (i, wrong))?;
-        }
-    }
-    Ok(Report { steps: runner.applied, met: runner.ledger.all_met() })
-}
-
-struct Runner<H> {
-    harness: H,
-    handles: [Arc<dyn SyncStore>; 2],
+/// A store and core, sync by sync.
+pub struct SyncWalk {
+    bench: Bench,
     core: Syncs,
-    epoch: Epoch,
     /// Those that core draws.
     core_tokens: Tokens,
-    now: Time,
-    /// Each sync's number in the store and in core.
-    ids: Vec<(SyncId, SyncId)>,
-    /// The store's tokens, in core's numbers.
-    tokens: BTreeMap<Token, Token>,
+    tables: Tables<SyncId>,
     ledger: Ledger,
-    claims: Vec<Claimed>,
-    endings: Vec<(Option<usize>, Ending)>,
-    applied: u64,
+    endings: Vec<(Presented<Name>, Ending)>,
 }
 
-/// One claim, in the store's numbers.
-#[derive(Clone, Debug)]
-struct Claimed {
-    sync: usize,
-    unit: Unit,
-    owner: String,
-    token: Token,
-}
+#[async_trait]
+impl Walk for SyncWalk {
+    type Op = Op;
+    type Met = Met;
+    const WORTH_MEETING: &'static [Met] = Met::ALL;
+    const LONG: u64 = 8_000;
+    const SHORT: usize = 200;
+    const COMPARE_EVERY: usize = 20;
 
-impl<H: SyncHarness> Runner<H> {
-    async fn open() -> Runner<H> {
-        let harness = H::open_syncs(START).await;
-        let handles = [harness.syncs(), harness.other_syncs().await];
-        Runner {
-            harness,
-            handles,
+    fn draw(chance: &mut Chance) -> Op {
+        op(chance)
+    }
+
+    async fn open(bench: Bench) -> SyncWalk {
+        SyncWalk {
             core: Syncs::new(),
-            epoch: Epoch::default(),
             core_tokens: Tokens::default(),
-            now: START,
-            ids: Vec::new(),
-            tokens: BTreeMap::new(),
-            ledger: Ledger::default(),
-            claims: Vec::new(),
+            tables: Tables::new(),
+            ledger: Ledger::new(bench.now),
+            bench,
             endings: Vec::new(),
-            applied: 0,
         }
     }
 
-    async fn step(&mut self, step: &Step) -> Result<(), Wrong> {
-        let store = self.handles[usize::from(step.second_handle)].clone();
-        let store = &*store;
-        self.applied += 1;
+    /// Everything that can be read.
+    async fn compare(&mut self) -> Result<(), Wrong> {
+        let store = self.bench.handles[0].clone();
+        for index in 0..self.tables.ids.len() {
+            let (theirs_id, ours_id) = self.tables.ids[index];
+            let theirs = store.sync(theirs_id).await.map_err(unwell)?;
+            let theirs = match theirs {
+                None => None,
+                Some(SyncInfo { sync, progress }) => Some(SyncInfo { sync: self.sync_to_core(sync), progress }),
+            };
+            let ours = self.core.sync(ours_id, self.bench.now);
+            same(&format!("sync #{index}"), &theirs, &ours)?;
+            if ours.is_none() {
+                continue;
+            }
+            let page = store.chunks(theirs_id, ChunkFilter::default(), 0, 1_000).await.map_err(unwell)?;
+            let chunks = page.items.into_iter().map(|chunk| self.chunk_to_core(chunk)).collect::<Vec<_>>();
+            let ours = self.core.chunks(ours_id, &ChunkFilter::default(), 0, 1_000, self.bench.now);
+            same(&format!("chunks of sync #{index}"), &chunks, &ours.items)?;
+            for chunk in &ours.items {
+                let theirs = store.chunk(theirs_id, &chunk.chunk_hash).await.map_err(unwell)?;
+                let theirs = theirs.map(|chunk| self.chunk_to_core(chunk));
+                same(&format!("a chunk of sync #{index}"), &theirs.as_ref(), &Some(chunk))?;
+            }
+            let theirs = store.sync_events(theirs_id, 1_000).await.map_err(unwell)?;
+            let theirs = theirs.into_iter().map(|event| self.event_to_core(event)).collect::<Vec<_>>();
+            same(&format!("events of sync #{index}"), &theirs, &self.core.events(ours_id, 1_000))?;
+        }
+        Ok(())
+    }
+
+    fn report(&mut self) -> &mut Report<Met> {
+        &mut self.ledger.report
+    }
+
+    async fn apply(&mut self, op: &Op, store: &dyn Store) -> Result<(), Wrong> {
         let open = self.ledger.open_syncs();
-        match &step.op {
+        match op {
             Op::Plan { matrix, priority, skip_ms, attempts_max, crashes_max, chunks } => {
                 let mut plan = Plan::new(MATRICES[*matrix]).priority(*priority).attempts_max(*attempts_max);
                 plan.skip_if_synced_within_ms = *skip_ms;
                 plan.crashes_max = *crashes_max;
                 self.plan(store, plan.chunks(new_chunks(chunks))).await?;
             }
-            Op::Add { sync, chunks } => match nth_back(self.ids.len(), *sync) {
+            Op::Add { sync, chunks } => match nth_back(self.tables.ids.len(), *sync) {
                 Some(index) if !chunks.is_empty() => self.add(store, index, new_chunks(chunks)).await?,
-                _ => self.applied -= 1,
+                _ => self.skip()?,
             },
             Op::ClaimSync { owner, lease_ms, matrix } => {
                 let mut claim = SyncClaim::new(OWNERS[*owner]).lease_ms(*lease_ms);
                 claim.matrix_id = matrix.map(|matrix| MATRICES[matrix].to_owned());
                 self.claim_sync(store, claim).await?;
             }
-            Op::ClaimChunk { owner, sync, lease_ms, hash } => match nth_back(self.ids.len(), *sync) {
+            Op::ClaimChunk { owner, sync, lease_ms, hash } => match nth_back(self.tables.ids.len(), *sync) {
                 Some(index) => {
-                    let mut claim = ChunkClaim::new(self.ids[index].0, OWNERS[*owner]).lease_ms(*lease_ms);
+                    let mut claim = ChunkClaim::new(self.tables.ids[index].0, OWNERS[*owner]).lease_ms(*lease_ms);
                     claim.chunk_hash = hash.map(|hash| HASHES[hash].to_owned());
                     self.claim_chunk(store, index, claim).await?;
                 }
-                None => self.applied -= 1,
+                None => self.skip()?,
             },
-            Op::Beat(from) => match self.sent(*from) {
-                Some((index, claimed)) => self.beat(store, index, claimed).await?,
-                None => self.applied -= 1,
+            Op::Beat(from, elsewhere) => match self.sent(*from, *elsewhere) {
+                Some((of, unit)) => self.beat(store, of, unit).await?,
+                None => self.skip()?,
             },
-            Op::Finish(from, act) => match self.sent(*from) {
-                Some((index, Claimed { unit, owner, token, .. })) => {
+            Op::Finish(from, elsewhere, act) => match self.sent(*from, *elsewhere) {
+                Some((of, unit)) => {
                     let act = fitting(&unit, act.clone());
-                    self.finish(store, index, Ending { unit, owner, token, act }).await?;
+                    self.finish(store, of, unit, act).await?;
                 }
-                None => self.applied -= 1,
+                None => self.skip()?,
             },
             Op::Again(n) => match nth_back(self.endings.len(), *n) {
                 Some(at) => {
-                    let (index, ending) = self.endings[at].clone();
-                    self.finish(store, index, ending).await?;
+                    let (of, Ending { unit, act, .. }) = self.endings[at].clone();
+                    self.finish(store, of, unit, act).await?;
                 }
-                None => self.applied -= 1,
+                None => self.skip()?,
             },
-            Op::Drain(n) => match nth_back(self.ids.len(), *n) {
+            Op::Drain(n) => match nth_back(self.tables.ids.len(), *n) {
                 Some(index) => self.drain(store, index).await?,
-                None => self.applied -= 1,
+                None => self.skip()?,
             },
-            Op::Cancel(n) => match nth_back(self.ids.len(), *n) {
+            Op::Cancel(n) => match nth_back(self.tables.ids.len(), *n) {
                 Some(index) => {
-                    let theirs = store.cancel_sync(self.ids[index].0, Some("why".to_owned())).await.map_err(unwell)?;
-                    self.ledger.cancelled(index, theirs, self.now)?;
-                    let ours = self.core.cancel(self.ids[index].1, Some("why"), &Actor::default(), self.now);
+                    let theirs =
+                        store.cancel_sync(self.tables.ids[index].0, Some("why".to_owned())).await.map_err(unwell)?;
+                    self.ledger.cancelled(index, theirs)?;
+                    let ours =
+                        self.core.cancel(self.tables.ids[index].1, Some("why"), &Actor::default(), self.bench.now);
                     same("cancel", &theirs, &ours)?;
                 }
-                None => self.applied -= 1,
+                None => self.skip()?,
             },
             Op::Recover(max) => {
                 let theirs = store.recover_syncs(*max).await.map_err(unwell)?;
-                same("recover", &theirs, &self.core.recover(*max as usize, self.now))?;
+                same("recover", &theirs, &self.core.recover(*max as usize, self.bench.now))?;
                 if theirs.leases > 0 {
                     self.ledger.met(Met::Swept);
                 }
@@ -157,76 +156,84 @@ impl<H: SyncHarness> Runner<H> {
             Op::Prune(max) => self.prune(store, *max).await?,
             Op::Clock(by) => self.clock(*by).await,
             Op::NewEpoch => {
-                self.epoch = self.harness.raise_epoch().await;
+                self.tables.raised(store.new_epoch().await.map_err(unwell)?);
                 self.ledger.met(Met::EpochRaised);
             }
             Op::List { matrix, state, before, limit } => {
                 let filter = SyncFilter { matrix_id: matrix.map(|m| MATRICES[m].to_owned()), state: *state };
-                let before = before.and_then(|n| nth_back(self.ids.len(), n)).map(|index| self.ids[index]);
+                let before =
+                    before.and_then(|n| nth_back(self.tables.ids.len(), n)).map(|index| self.tables.ids[index]);
                 let theirs = store.syncs(filter.clone(), before.map(|ids| ids.0), *limit).await.map_err(unwell)?;
-                let ours = self.core.syncs(&filter, before.map(|ids| ids.1), *limit as usize, self.now);
-                let items =
-                    theirs.items.into_iter().map(|sync| self.sync_to_core(sync)).collect::<Result<Vec<_>, _>>()?;
+                let ours = self.core.syncs(&filter, before.map(|ids| ids.1), *limit as usize, self.bench.now);
+                let items = theirs.items.into_iter().map(|sync| self.sync_to_core(sync)).collect::<Vec<_>>();
                 same("list of syncs", &(items, theirs.more), &(ours.items, ours.more))?;
             }
-            Op::Chunks { sync, state, after, limit } => match nth_back(self.ids.len(), *sync) {
+            Op::Chunks { sync, state, after, limit } => match nth_back(self.tables.ids.len(), *sync) {
                 Some(index) => {
                     let filter = ChunkFilter { state: *state };
-                    let page = store.chunks(self.ids[index].0, filter.clone(), *after, *limit).await.map_err(unwell)?;
-                    let ours = self.core.chunks(self.ids[index].1, &filter, *after, *limit as usize, self.now);
-                    let items =
-                        page.items.into_iter().map(|chunk| self.chunk_to_core(chunk)).collect::<Result<Vec<_>, _>>()?;
+                    let page =
+                        store.chunks(self.tables.ids[index].0, filter.clone(), *after, *limit).await.map_err(unwell)?;
+                    let ours =
+                        self.core.chunks(self.tables.ids[index].1, &filter, *after, *limit as usize, self.bench.now);
+                    let items = page.items.into_iter().map(|chunk| self.chunk_to_core(chunk)).collect::<Vec<_>>();
                     same("list of chunks", &(items, page.more), &(ours.items, ours.more))?;
                 }
-                None => self.applied -= 1,
+                None => self.skip()?,
             },
         }
         self.notice_crashes(&open);
         Ok(())
     }
+}
 
+impl SyncWalk {
     /// What ended because its leases ran out too often, nobody was told of: core knows, and the next comparison shows
     /// whether the store agrees.
     fn notice_crashes(&mut self, open: &std::collections::BTreeSet<usize>) {
         for index in open {
-            let Some(info) = self.core.sync(self.ids[*index].1, self.now) else { continue };
+            let Some(info) = self.core.sync(self.tables.ids[*index].1, self.bench.now) else { continue };
             if info.sync.standing.reason == Some(Reason::CrashLimit) {
                 self.ledger.met(Met::SyncCrashedOut);
                 self.ledger.ended(*index);
                 continue;
             }
-            let page =
-                self.core.chunks(self.ids[*index].1, &ChunkFilter { state: Some(State::Failed) }, 0, 100, self.now);
+            let page = self.core.chunks(
+                self.tables.ids[*index].1,
+                &ChunkFilter { state: Some(State::Failed) },
+                0,
+                100,
+                self.bench.now,
+            );
             for chunk in page.items.iter().filter(|chunk| chunk.standing.reason == Some(Reason::CrashLimit)) {
-                self.ledger.crashed(&Unit::chunk(chunk.sync, &chunk.chunk_hash), *index);
+                self.ledger.crashed((*index, Some(chunk.chunk_hash.clone())));
             }
         }
     }
 
-    async fn plan(&mut self, store: &dyn SyncStore, plan: Plan) -> Result<(), Wrong> {
+    async fn plan(&mut self, store: &dyn Store, plan: Plan) -> Result<(), Wrong> {
         plan.check().expect("the walk stays within bounds");
         let theirs = store.plan_sync(plan.clone()).await.map_err(unwell)?;
-        let ours = self.core.plan(plan.clone(), self.now);
+        let ours = self.core.plan(plan.clone(), self.bench.now);
         let index = match (&theirs, &ours) {
             (Ok(planned), Ok(core)) => {
-                self.ids.push((planned.id, core.id));
-                self.ids.len() - 1
+                self.tables.added(planned.id, core.id)?;
+                self.tables.ids.len() - 1
             }
             (Err(Refused::Unfinished { id }), _) => self.index(*id)?,
-            _ => self.ids.len(),
+            _ => self.tables.ids.len(),
         };
-        self.ledger.planned(&plan, &theirs, index, self.now)?;
-        same("plan", &self.planned_to_core(theirs)?, &ours)?;
+        self.ledger.planned(&plan, &theirs, index)?;
+        same("plan", &self.planned_to_core(theirs), &ours)?;
         if let Ok(planned) = ours {
             self.laid(index, planned.id, &plan.chunks);
         }
         Ok(())
     }
 
-    async fn add(&mut self, store: &dyn SyncStore, index: usize, chunks: Vec<NewChunk>) -> Result<(), Wrong> {
-        let theirs = store.add_chunks(self.ids[index].0, chunks.clone()).await.map_err(unwell)?;
-        let ours = self.core.add(self.ids[index].1, chunks.clone(), self.now);
-        same("add", &self.planned_to_core(theirs)?, &ours)?;
+    async fn add(&mut self, store: &dyn Store, index: usize, chunks: Vec<NewChunk>) -> Result<(), Wrong> {
+        let theirs = store.add_chunks(self.tables.ids[index].0, chunks.clone()).await.map_err(unwell)?;
+        let ours = self.core.add(self.tables.ids[index].1, chunks.clone(), self.bench.now);
+        same("add", &self.planned_to_core(theirs), &ours)?;
         if let Ok(planned) = ours {
             self.laid(index, planned.id, &chunks);
         }
@@ -234,32 +241,37 @@ impl<H: SyncHarness> Runner<H> {
     }
 
     fn laid(&mut self, index: usize, id: SyncId, chunks: &[NewChunk]) {
-        let (core, now) = (&self.core, self.now);
+        let (core, now) = (&self.core, self.bench.now);
         let done = |chunk: &NewChunk| core.chunk(id, &chunk.chunk_hash, now).is_some_and(|chunk| chunk.skipped());
         let chunks: Vec<_> = chunks.iter().map(|chunk| (chunk.chunk_hash.as_str(), done(chunk))).collect();
         self.ledger.laid(index, chunks.into_iter());
     }
 
-    async fn claim_sync(&mut self, store: &dyn SyncStore, claim: SyncClaim) -> Result<(), Wrong> {
+    async fn claim_sync(&mut self, store: &dyn Store, claim: SyncClaim) -> Result<Option<Presented<Name>>, Wrong> {
         let theirs = store.claim_sync(claim.clone()).await.map_err(unwell)?;
         let open = self.ledger.open_syncs();
-        let ours = self.core.claim_sync(&claim, &mut self.core_tokens, self.now);
+        let ours = self.core.claim_sync(&claim, &mut self.core_tokens, self.bench.now);
         self.notice_crashes(&open);
-        let Some(mut claimed) = theirs else { return same("claim of a sync", &None, &ours) };
+        let Some(mut claimed) = theirs else { return same("claim of a sync", &None, &ours).map(|()| None) };
         let index = self.index(claimed.id)?;
-        self.ledger.claimed_sync(index, &claimed, &claim.owner, claim.matrix_id.as_deref(), self.now)?;
-        let unit = Unit::sync(claimed.id);
-        self.claims.push(Claimed { sync: index, unit, owner: claim.owner.clone(), token: claimed.token });
+        self.ledger.claimed_sync(index, &claimed, &claim)?;
+        let of = Presented { unit: Some((index, None)), owner: claim.owner, token: claimed.token };
         self.granted(claimed.token, ours.as_ref().map(|ours| ours.token))?;
-        (claimed.id, claimed.token) = (self.ids[index].1, self.token_to_core(claimed.token)?);
-        same("claim of a sync", &Some(claimed), &ours)
+        (claimed.id, claimed.token) = (self.tables.ids[index].1, self.tables.token_to_core(claimed.token));
+        same("claim of a sync", &Some(claimed), &ours)?;
+        Ok(Some(of))
     }
 
-    async fn claim_chunk(&mut self, store: &dyn SyncStore, index: usize, claim: ChunkClaim) -> Result<(), Wrong> {
+    async fn claim_chunk(
+        &mut self,
+        store: &dyn Store,
+        index: usize,
+        claim: ChunkClaim,
+    ) -> Result<Option<Presented<Name>>, Wrong> {
         let theirs = store.claim_chunk(claim.clone()).await.map_err(unwell)?;
         let open = self.ledger.open_syncs();
-        let in_core = ChunkClaim { sync: self.ids[index].1, ..claim.clone() };
-        let ours = self.core.claim_chunk(&in_core, &mut self.core_tokens, self.now);
+        let in_core = ChunkClaim { sync: self.tables.ids[index].1, ..claim.clone() };
+        let ours = self.core.claim_chunk(&in_core, &mut self.core_tokens, self.bench.now);
         self.notice_crashes(&open);
         let mut claimed = match theirs {
             Ok(claimed) => claimed,
@@ -267,54 +279,57 @@ impl<H: SyncHarness> Runner<H> {
                 if idle.reason == IdleReason::Held {
                     self.ledger.met(Met::AllHeld);
                 }
-                return same("claim of a chunk", &Err(idle), &ours);
+                return same("claim of a chunk", &Err(idle), &ours).map(|()| None);
             }
         };
-        self.ledger.claimed_chunk(index, &claimed, &claim.owner, self.now)?;
+        self.ledger.claimed_chunk(index, &claimed, &claim)?;
         if claim.chunk_hash.is_some() {
             self.ledger.met(Met::NamedClaimed);
         }
-        let unit = Unit::chunk(claimed.sync, &claimed.chunk_hash);
-        self.claims.push(Claimed { sync: index, unit, owner: claim.owner.clone(), token: claimed.token });
+        let unit = Some((index, Some(claimed.chunk_hash.clone())));
+        let of = Presented { unit, owner: claim.owner, token: claimed.token };
         self.granted(claimed.token, ours.as_ref().ok().map(|ours| ours.token))?;
-        (claimed.sync, claimed.token) = (self.ids[index].1, self.token_to_core(claimed.token)?);
-        same("claim of a chunk", &Ok(claimed), &ours)
+        (claimed.sync, claimed.token) = (self.tables.ids[index].1, self.tables.token_to_core(claimed.token));
+        same("claim of a chunk", &Ok(claimed), &ours)?;
+        Ok(Some(of))
     }
 
-    async fn beat(&mut self, store: &dyn SyncStore, index: Option<usize>, claimed: Claimed) -> Result<(), Wrong> {
-        let beat = Beat::new(claimed.unit, claimed.owner, claimed.token);
+    async fn beat(&mut self, store: &dyn Store, of: Presented<Name>, unit: Unit) -> Result<(), Wrong> {
+        let beat = Beat::new(unit, &of.owner, of.token);
         let theirs = store.heartbeat_sync(beat.clone()).await.map_err(unwell)?;
-        self.ledger.beaten(index, &beat, theirs, self.now)?;
-        let in_core = Beat { unit: self.unit_to_core(&beat.unit), token: self.known(beat.token), ..beat };
-        same("heartbeat", &theirs, &self.core.heartbeat(&in_core, self.now))
+        self.ledger.beaten(&of, theirs)?;
+        let in_core =
+            Beat { unit: self.unit_to_core(&beat.unit), token: self.tables.token_to_core(beat.token), ..beat };
+        same("heartbeat", &theirs, &self.core.heartbeat(&in_core, self.bench.now))
     }
 
-    async fn finish(&mut self, store: &dyn SyncStore, index: Option<usize>, ending: Ending) -> Result<(), Wrong> {
+    async fn finish(&mut self, store: &dyn Store, of: Presented<Name>, unit: Unit, act: Act) -> Result<(), Wrong> {
+        let ending = Ending { unit, owner: of.owner.clone(), token: of.token, act };
         let theirs = store.finish_sync(ending.clone()).await.map_err(unwell)?;
-        self.ledger.finished(index, &ending, theirs, self.now)?;
-        self.endings.push((index, ending.clone()));
-        let in_core = Ending { unit: self.unit_to_core(&ending.unit), token: self.known(ending.token), ..ending };
-        same("ending", &theirs, &self.core.finish(&in_core, self.now))
+        self.ledger.finished(&of, &ending.act, theirs)?;
+        self.endings.push((of, ending.clone()));
+        let in_core =
+            Ending { unit: self.unit_to_core(&ending.unit), token: self.tables.token_to_core(ending.token), ..ending };
+        same("ending", &theirs, &self.core.finish(&in_core, self.bench.now))
     }
 
     /// Works a sync off as a worker would.
-    async fn drain(&mut self, store: &dyn SyncStore, index: usize) -> Result<(), Wrong> {
-        let Some(info) = self.core.sync(self.ids[index].1, self.now) else { return Ok(()) };
+    async fn drain(&mut self, store: &dyn Store, index: usize) -> Result<(), Wrong> {
+        let (id, core_id) = self.tables.ids[index];
+        let Some(info) = self.core.sync(core_id, self.bench.now) else { return Ok(()) };
         for _ in 0..HASHES.len() {
-            let before = self.claims.len();
-            self.claim_chunk(store, index, ChunkClaim::new(self.ids[index].0, "cleo")).await?;
-            let Some(Claimed { unit, owner, token, .. }) = self.claims.get(before).cloned() else { break };
-            let act = Act::Complete { row_count: Some(3), cursor: None };
-            self.finish(store, Some(index), Ending { unit, owner, token, act }).await?;
+            let Some(of) = self.claim_chunk(store, index, ChunkClaim::new(id, "cleo")).await? else { break };
+            let unit = self.unit(&of);
+            self.finish(store, of, unit, Act::Complete { row_count: Some(3), cursor: None }).await?;
         }
-        let before = self.claims.len();
-        self.claim_sync(store, SyncClaim::new("cleo").matrix_id(&info.sync.matrix_id)).await?;
-        let Some(Claimed { sync, unit, owner, token }) = self.claims.get(before).cloned() else { return Ok(()) };
-        self.finish(store, Some(sync), Ending { unit, owner, token, act: Act::done() }).await
+        let claim = SyncClaim::new("cleo").matrix_id(&info.sync.matrix_id);
+        let Some(of) = self.claim_sync(store, claim).await? else { return Ok(()) };
+        let unit = self.unit(&of);
+        self.finish(store, of, unit, Act::done()).await
     }
 
     /// Step by step, until nothing is left to remove; which rows a step takes first is open.
-    async fn prune(&mut self, store: &dyn SyncStore, max: u32) -> Result<(), Wrong> {
+    async fn prune(&mut self, store: &dyn Store, max: u32) -> Result<(), Wrong> {
         let (mut theirs, mut ours) = (SyncsPruned::default(), SyncsPruned::default());
         let plus = |a: SyncsPruned, b: SyncsPruned| SyncsPruned {
             syncs: a.syncs + b.syncs,
@@ -333,7 +348,7 @@ impl<H: SyncHarness> Runner<H> {
             }
         }
         loop {
-            let step = self.core.prune(max as usize, self.now);
+            let step = self.core.prune(max as usize, self.bench.now);
             ours = plus(ours, step);
             if step == SyncsPruned::default() {
                 break;
@@ -346,153 +361,78 @@ impl<H: SyncHarness> Runner<H> {
     }
 
     async fn clock(&mut self, by: Move) {
+        let now = self.bench.now;
         let to = match by {
-            Move::Micros(micros) => Time(self.now.0 + micros),
-            Move::ToDeadline(n, off) => match self.pick(Pick::Held(n)).and_then(|claimed| self.deadline(&claimed)) {
-                Some(until) => Time(until.0 + off),
-                None => self.now,
-            },
+            Move::Micros(micros) => Time(now.0 + micros),
+            Move::ToDeadline(n, off) => self.ledger.held.deadline(n).map_or(now, |until| Time(until.0 + off)),
         };
-        self.now = self.now.max(to);
-        self.harness.move_clock(self.now).await;
+        self.ledger.held.now = now.max(to);
+        self.bench.set_clock(now.max(to)).await;
     }
 
-    /// When the lease of a claim runs out, if it is still in place.
-    fn deadline(&self, claimed: &Claimed) -> Option<Time> {
-        let id = self.ids[claimed.sync].1;
-        let standing = match &claimed.unit.chunk_hash {
-            Some(hash) => self.core.chunk(id, hash, self.now)?.standing,
-            None => self.core.sync(id, self.now)?.sync.standing,
-        };
-        let current = standing.token == self.tokens.get(&claimed.token).copied();
-        standing.lock.filter(|_| current).map(|lock| lock.until)
+    /// The unit that a claim presents, in the store's numbers.
+    fn unit(&self, of: &Presented<Name>) -> Unit {
+        let (index, chunk_hash) = of.unit.clone().unzip();
+        Unit { sync: index.map_or(NO_SYNC, |index| self.tables.ids[index].0), chunk_hash: chunk_hash.flatten() }
     }
 
-    fn pick(&self, pick: Pick) -> Option<Claimed> {
-        let mut recent = self.claims.iter().rev().take(60);
-        let found = match pick {
-            Pick::Any(n) => recent.nth(n).cloned(),
-            Pick::Held(n) => {
-                recent.filter(|claimed| self.deadline(claimed).is_some_and(|at| at > self.now)).nth(n).cloned()
+    /// A claim as a write presents it, and the unit that the write names.
+    fn sent(&self, from: From, elsewhere: Option<Elsewhere>) -> Option<(Presented<Name>, Unit)> {
+        let mut of = self.ledger.held.present(from)?;
+        let mut unit = self.unit(&of);
+        match (elsewhere, &mut of.unit) {
+            (Some(Elsewhere::NoSync), name) => (*name, unit.sync) = (None, NO_SYNC),
+            (Some(Elsewhere::Sync(n)), Some((index, _))) => {
+                *index = nth_back(self.tables.ids.len(), n)?;
+                unit.sync = self.tables.ids[*index].0;
             }
-            Pick::Expired(n) => {
-                recent.filter(|claimed| self.deadline(claimed).is_some_and(|at| at <= self.now)).nth(n).cloned()
+            (Some(Elsewhere::Hash(n)), Some((_, Some(hash)))) => {
+                *hash = HASHES[n].to_owned();
+                unit.chunk_hash = Some(hash.clone());
             }
-        };
-        found.or_else(|| self.claims.last().cloned())
-    }
-
-    /// A claim as a write presents it, and the sync it names, if that is on record.
-    fn sent(&self, from: From) -> Option<(Option<usize>, Claimed)> {
-        let mut claimed = self.pick(from.claim)?;
-        let mut index = Some(claimed.sync);
-        match from.twist {
-            Twist::None => {}
-            Twist::Owner(owner) => claimed.owner = OWNERS[owner].to_owned(),
-            Twist::MadeUpToken => claimed.token = NO_TOKEN,
-            Twist::TokenOf(n) => claimed.token = self.claims[nth_back(self.claims.len(), n)?].token,
-            Twist::NoSuchSync => (index, claimed.unit.sync) = (None, NO_SYNC),
-            Twist::OtherSync(n) => {
-                index = nth_back(self.ids.len(), n);
-                claimed.unit.sync = index.map_or(NO_SYNC, |index| self.ids[index].0);
-            }
-            Twist::OtherHash(n) => {
-                claimed.unit.chunk_hash = claimed.unit.chunk_hash.map(|_| HASHES[n].to_owned());
-            }
+            _ => {}
         }
-        Some((index, claimed))
-    }
-
-    /// Everything that can be read.
-    async fn compare(&mut self) -> Result<(), Wrong> {
-        let store = self.handles[0].clone();
-        for index in 0..self.ids.len() {
-            let (theirs_id, ours_id) = self.ids[index];
-            let theirs = store.sync(theirs_id).await.map_err(unwell)?;
-            let theirs = match theirs {
-                None => None,
-                Some(SyncInfo { sync, progress }) => Some(SyncInfo { sync: self.sync_to_core(sync)?, progress }),
-            };
-            let ours = self.core.sync(ours_id, self.now);
-            same(&format!("sync #{index}"), &theirs, &ours)?;
-            if ours.is_none() {
-                continue;
-            }
-            let page = store.chunks(theirs_id, ChunkFilter::default(), 0, 1_000).await.map_err(unwell)?;
-            let chunks =
-                page.items.into_iter().map(|chunk| self.chunk_to_core(chunk)).collect::<Result<Vec<_>, _>>()?;
-            let ours = self.core.chunks(ours_id, &ChunkFilter::default(), 0, 1_000, self.now);
-            same(&format!("chunks of sync #{index}"), &chunks, &ours.items)?;
-            for chunk in &ours.items {
-                let theirs = store.chunk(theirs_id, &chunk.chunk_hash).await.map_err(unwell)?;
-                let theirs = theirs.map(|chunk| self.chunk_to_core(chunk)).transpose()?;
-                same(&format!("a chunk of sync #{index}"), &theirs.as_ref(), &Some(chunk))?;
-            }
-            let theirs = store.sync_events(theirs_id, 1_000).await.map_err(unwell)?;
-            let theirs = theirs.into_iter().map(|event| self.event_to_core(event)).collect::<Result<Vec<_>, _>>()?;
-            same(&format!("events of sync #{index}"), &theirs, &self.core.events(ours_id, 1_000))?;
-        }
-        Ok(())
+        Some((of, unit))
     }
 
     fn index(&self, id: SyncId) -> Result<usize, Wrong> {
-        let found = self.ids.iter().position(|(theirs, _)| *theirs == id);
-        found.ok_or_else(|| format!("the store speaks of a sync {id} that was never planned"))
+        self.tables.index(id).ok_or_else(|| format!("the store speaks of a sync {id} that was never planned"))
     }
 
     /// The store drew `theirs` where core drew `ours`.
     fn granted(&mut self, theirs: Token, ours: Option<Token>) -> Result<(), Wrong> {
-        if theirs <= self.epoch.base {
-            return Err(format!("L2: token {theirs} was drawn before {:?}", self.epoch));
-        }
         let Some(ours) = ours else { return Err(format!("claim: {theirs} was granted where core grants nothing")) };
-        match self.tokens.insert(theirs, ours) {
-            None => Ok(()),
-            Some(_) => Err(format!("I2: token {theirs} was granted twice")),
-        }
-    }
-
-    fn known(&self, token: Token) -> Token {
-        self.tokens.get(&token).copied().unwrap_or(NO_TOKEN)
-    }
-
-    fn token_to_core(&self, token: Token) -> Result<Token, Wrong> {
-        self.tokens.get(&token).copied().ok_or_else(|| format!("the store shows a token {token} it never granted"))
+        self.tables.granted(theirs, ours)
     }
 
     fn unit_to_core(&self, unit: &Unit) -> Unit {
-        let sync = self.index(unit.sync).map_or(NO_SYNC, |index| self.ids[index].1);
-        Unit { sync, chunk_hash: unit.chunk_hash.clone() }
+        Unit { sync: self.tables.to_core(unit.sync), chunk_hash: unit.chunk_hash.clone() }
     }
 
-    fn planned_to_core(&self, planned: Result<Planned, Refused>) -> Result<Result<Planned, Refused>, Wrong> {
-        Ok(match planned {
-            Ok(planned) => Ok(Planned { id: self.ids[self.index(planned.id)?].1, ..planned }),
-            Err(Refused::Unfinished { id }) => Err(Refused::Unfinished { id: self.ids[self.index(id)?].1 }),
+    fn planned_to_core(&self, planned: Result<Planned, Refused>) -> Result<Planned, Refused> {
+        match planned {
+            Ok(planned) => Ok(Planned { id: self.tables.to_core(planned.id), ..planned }),
+            Err(Refused::Unfinished { id }) => Err(Refused::Unfinished { id: self.tables.to_core(id) }),
             Err(other) => Err(other),
-        })
+        }
     }
 
-    fn sync_to_core(&self, mut sync: Sync) -> Result<Sync, Wrong> {
-        sync.id = self.ids[self.index(sync.id)?].1;
-        sync.standing.token = sync.standing.token.map(|token| self.token_to_core(token)).transpose()?;
-        Ok(sync)
+    fn sync_to_core(&self, mut sync: Sync) -> Sync {
+        sync.id = self.tables.to_core(sync.id);
+        sync.standing.token = sync.standing.token.map(|token| self.tables.token_to_core(token));
+        sync
     }
 
-    fn chunk_to_core(&self, mut chunk: Chunk) -> Result<Chunk, Wrong> {
-        chunk.sync = self.ids[self.index(chunk.sync)?].1;
-        chunk.standing.token = chunk.standing.token.map(|token| self.token_to_core(token)).transpose()?;
-        Ok(chunk)
+    fn chunk_to_core(&self, mut chunk: Chunk) -> Chunk {
+        chunk.sync = self.tables.to_core(chunk.sync);
+        chunk.standing.token = chunk.standing.token.map(|token| self.tables.token_to_core(token));
+        chunk
     }
 
-    fn event_to_core(&self, mut event: SyncEvent) -> Result<SyncEvent, Wrong> {
-        event.sync = self.ids[self.index(event.sync)?].1;
-        // A refused write may have named any token.
-        event.token = match event.what {
-            What::Refused => event.token.map(|token| self.known(token)),
-            _ => event.token.map(|token| self.token_to_core(token)).transpose()?,
-        };
-        Ok(event)
+    fn event_to_core(&self, mut event: SyncEvent) -> SyncEvent {
+        event.sync = self.tables.to_core(event.sync);
+        event.token = event.token.map(|token| self.tables.token_to_core(token));
+        event
     }
 }
 
@@ -506,29 +446,4 @@ fn fitting(unit: &Unit, act: Act) -> Act {
 
 fn new_chunks(chunks: &[(usize, usize)]) -> Vec<NewChunk> {
     chunks.iter().map(|(hash, payload)| NewChunk::new(HASHES[*hash]).payload(PAYLOADS[*payload])).collect()
-}
-
-fn nth_back(len: usize, n: usize) -> Option<usize> {
-    (len > 0).then(|| len - 1 - n.min(len - 1))
-}
-
-fn unwell(error: StoreError) -> Wrong {
-    format!("the store answered with an error: {error}")
-}
-
-/// Equal, or both shown.
-fn same<T: PartialEq + Debug>(what: &str, theirs: &T, ours: &T) -> Result<(), Wrong> {
-    if theirs == ours {
-        return Ok(());
-    }
-    let (theirs, ours) = (format!("{theirs:#?}"), format!("{ours:#?}"));
-    let differing: Vec<String> = theirs
-        .lines()
-        .zip(ours.lines())
-        .filter(|(theirs, ours)| theirs != ours)
-        .take(20)
-        .map(|(theirs, ours)| format!("\n    store {theirs}\n    core  {ours}"))
-        .collect();
-    let lengths = (theirs.lines().count(), ours.lines().count());
-    Err(format!("{what} differs (lines: {lengths:?}){}", differing.concat()))
 }
