@@ -23,6 +23,7 @@ mod desk;
 mod source;
 mod worker;
 
+use crate::error::only;
 use crate::{Error, Result, Tenure};
 use std::sync::Arc;
 use std::time::Duration;
@@ -187,9 +188,4 @@ impl Tenure {
         check_advances(&advances)?;
         Ok(self.store.domain_advance(advances).await?)
     }
-}
-
-fn only<T>(answers: Vec<T>) -> Result<T> {
-    let short = || tenure_store::StoreError::broken("it answered fewer items than it was asked");
-    Ok(answers.into_iter().next().ok_or_else(short)?)
 }

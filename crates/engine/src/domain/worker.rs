@@ -274,12 +274,7 @@ pub enum Ended {
 }
 
 /// The end of a try, for the desk.
-#[derive(Clone, Debug)]
-pub struct Ending {
-    domain: Arc<str>,
-    token: Token,
-    act: Act,
-}
+type Ending = ((Arc<str>, Token), Act);
 
 impl Face for Domains {
     type Unit = Offset;
@@ -289,7 +284,7 @@ impl Face for Domains {
     type Ended = Ended;
     type Report = Drained;
 
-    const CLAIMS: &'static str = "domains";
+    const CLAIMS: &'static str = "offsets";
 
     fn prepare(worker: &mut DomainWorker) -> Result<()> {
         let (domain, holder) = ("any".into(), Some(worker.terms.owner.as_str().into()));
@@ -338,8 +333,8 @@ impl Face for Domains {
         Some(Act::Leave)
     }
 
-    fn ending(_: &str, (domain, token): (Arc<str>, Token), (): (), act: Act) -> Ending {
-        Ending { domain, token, act }
+    fn ending(_: &str, key: (Arc<str>, Token), (): (), act: Act) -> Ending {
+        (key, act)
     }
 
     fn check(_: &mut Ending) -> std::result::Result<(), Invalid> {
@@ -347,7 +342,7 @@ impl Face for Domains {
     }
 
     fn act_of(ending: &mut Ending) -> &mut Act {
-        &mut ending.act
+        &mut ending.1
     }
 
     async fn finish(&self, _: &Terms, endings: Vec<Ending>) -> std::result::Result<Vec<Fenced<Ended>>, StoreError> {
@@ -475,7 +470,7 @@ impl Driver {
                     }
                     (domain, happened)
                 }
-                Heard::Ended(Ending { domain, token, act }, reply) => {
+                Heard::Ended(((domain, token), act), reply) => {
                     let Some(keeping) = self.kept.get(&domain).filter(|keeping| keeping.token == token) else {
                         // An error means that nobody waits for it any more.
                         let _ = reply.send(Err(LostReason::Superseded));
