@@ -98,3 +98,9 @@ impl From<Refused> for Error {
         }
     }
 }
+
+/// The only answer of a store that was asked for one thing.
+pub(crate) fn only<T>(answers: Vec<T>) -> crate::Result<T> {
+    let short = || StoreError::broken("it answered fewer items than it was asked");
+    Ok(answers.into_iter().next().ok_or_else(short)?)
+}

@@ -1,5 +1,6 @@
 //! What an operator does: settings and limits, cancel and retry, one by one or by filter, and the question why.
 
+use crate::error::only;
 use crate::{Error, Result, Tenure};
 use tenure_core::Explanation;
 use tenure_core::bounds;
@@ -131,10 +132,7 @@ impl Tenure {
 
     async fn operate(&self, mut operation: Operation) -> Result<Status> {
         operation.action.check()?;
-        let answers = self.store.operate(vec![operation]).await?;
-        let answer = answers.into_iter().next();
-        let broken = || tenure_store::StoreError::broken("it answered fewer items than it was asked");
-        answer.ok_or_else(broken)?.map_err(Error::Refused)
+        only(self.store.operate(vec![operation]).await?)?.map_err(Error::Refused)
     }
 }
 

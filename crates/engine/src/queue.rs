@@ -1,6 +1,7 @@
 //! The work queue: enqueue, claim, heartbeat, finish, and look.
 
-use crate::rest::Rest;
+use crate::error::only;
+use crate::rest::look_within;
 use crate::{Error, IntoJob, Result, Tenure, chance};
 use std::time::Duration;
 use tenure_core::Page;
@@ -10,14 +11,11 @@ use tenure_core::queue::{
     Worker, timeline,
 };
 use tenure_core::{Invalid, LostReason, Token};
-use tenure_store::Listener;
-use tokio::time::Instant;
 
 impl Tenure {
     /// Adds a job.
     pub async fn enqueue(&self, job: impl IntoJob) -> Result<Enqueued> {
-        let enqueued = self.enqueue_all([job]).await?;
-        enqueued.into_iter().next().ok_or_else(short_answer)
+        only(self.enqueue_all([job]).await?)
     }
 
     /// Adds jobs, all or none, in this order.
@@ -35,8 +33,6 @@ impl Tenure {
 
     /// Takes jobs that are due, waiting up to `wait` for the first. No database connection is held while waiting.
     pub async fn claim_within(&self, claim: Claim, wait: Duration) -> Result<Claims> {
-        let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-        bounds::within("wait_ms", wait_ms, 0, bounds::WAIT_MS_MAX)?;
         claim.check()?;
         // Listening begins before the first look, so that nothing enqueued in between is missed.
         let mut listener = self.store.signals().listen(claim.queues.clone());
@@ -44,7 +40,7 @@ impl Tenure {
             let asked = self.store.claim(claim.clone());
             async { Ok(asked.await?) }
         };
-        look_within(wait, &mut listener, look).await
+        look_within(wait, &mut listener, look, nothing).await
     }
 
     /// Marks the first jobs of a shared lease as started, before their handlers run (L6).
@@ -56,7 +52,7 @@ impl Tenure {
     /// Renews a lease, and carries progress and a checkpoint (Q3).
     pub async fn heartbeat(&self, beat: Beat) -> Result<Beaten> {
         beat.check()?;
-        only(self.store.heartbeat(vec![beat]).await?)
+        Ok(only(self.store.heartbeat(vec![beat]).await?)??)
     }
 
     /// Renews many leases, each answered on its own.
@@ -93,7 +89,7 @@ impl Tenure {
     /// Ends a claim (Q4). The same ending sent again is answered as the first time, with `already` (L12).
     pub async fn finish(&self, mut ending: Ending) -> Result<Ended> {
         ending.check()?;
-        only(self.store.finish(vec![ending]).await?)
+        Ok(only(self.store.finish(vec![ending]).await?)??)
     }
 
     /// Ends many claims, each answered on its own.
@@ -144,25 +140,9 @@ impl Tenure {
     }
 }
 
-/// Looks until there is something, or `wait` is over.
-async fn look_within<F: Future<Output = Result<Claims>>>(
-    wait: Duration,
-    listener: &mut Listener,
-    mut look: impl FnMut() -> F,
-) -> Result<Claims> {
-    let deadline = Instant::now() + wait;
-    let mut rest = Rest::default();
-    loop {
-        let claims = look().await?;
-        if !claims.jobs.is_empty() || Instant::now() >= deadline {
-            return Ok(claims);
-        }
-        let next_look = (Instant::now() + rest.begin(claims.again_in_ms.map(Duration::from_millis))).min(deadline);
-        tokio::select! {
-            () = listener.woken() => {}
-            () = tokio::time::sleep_until(next_look) => rest.over(),
-        }
-    }
+/// What a claim that brought nothing hints.
+fn nothing(claims: &Claims) -> Option<Option<Duration>> {
+    claims.jobs.is_empty().then(|| claims.again_in_ms.map(Duration::from_millis))
 }
 
 fn check_filter(filter: &Filter) -> std::result::Result<(), Invalid> {
@@ -170,17 +150,8 @@ fn check_filter(filter: &Filter) -> std::result::Result<(), Invalid> {
     filter.kind.as_deref().map_or(Ok(()), |kind| bounds::name("kind", kind))
 }
 
-fn only<T>(answers: Vec<std::result::Result<T, LostReason>>) -> Result<T> {
-    let answer = answers.into_iter().next().ok_or_else(short_answer)?;
-    Ok(answer?)
-}
-
 fn each<T>(answers: Vec<std::result::Result<T, LostReason>>) -> Vec<Result<T>> {
     answers.into_iter().map(|answer| answer.map_err(Error::from)).collect()
-}
-
-pub(crate) fn short_answer() -> Error {
-    tenure_store::StoreError::broken("it answered fewer items than it was asked").into()
 }
 
 #[cfg(test)]
@@ -197,7 +168,7 @@ mod tests {
             looks += 1;
             async { Ok(Claims { jobs: Vec::new(), idle: Some(Idle::Paused), again_in_ms: Some(0) }) }
         };
-        look_within(Duration::from_secs(10), &mut listener, look).await.unwrap();
+        look_within(Duration::from_secs(10), &mut listener, look, nothing).await.unwrap();
         // Seven in the first second and a half, then one a second, and one at the end.
         assert_eq!(looks, 16);
     }

@@ -3,7 +3,11 @@
 //! A store hints when time alone may change its answer. Always true: whatever it hints, looks that only a hint asked for
 //! and that bring nothing become rare, down to one a second; and a hint that is kept is followed to the moment.
 
+use crate::Result;
 use std::time::Duration;
+use tenure_core::bounds;
+use tenure_store::Listener;
+use tokio::time::Instant;
 
 /// The longest rest: the floor under lost wake-ups.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -34,6 +38,27 @@ impl Rest {
     /// A look brought something.
     pub(crate) fn found(&mut self) {
         *self = Rest::default();
+    }
+}
+
+/// Looks until there is something, or `wait` is over. `nothing` is the hint of a look that brought nothing, if it gave one.
+pub(crate) async fn look_within<C, F: Future<Output = Result<C>>>(
+    wait: Duration,
+    listener: &mut Listener,
+    mut look: impl FnMut() -> F,
+    nothing: impl Fn(&C) -> Option<Option<Duration>>,
+) -> Result<C> {
+    bounds::within("wait_ms", crate::worker::ms(wait), 0, bounds::WAIT_MS_MAX)?;
+    let deadline = Instant::now() + wait;
+    let mut rest = Rest::default();
+    loop {
+        let found = look().await?;
+        let Some(hint) = nothing(&found).filter(|_| Instant::now() < deadline) else { return Ok(found) };
+        let next_look = (Instant::now() + rest.begin(hint)).min(deadline);
+        tokio::select! {
+            () = listener.woken() => {}
+            () = tokio::time::sleep_until(next_look) => rest.over(),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: the first asks, the second insists.
+//! Being told to stop. SIGINT and SIGTERM: the first asks, the second insists.
 
 use crate::{Error, Result};
 use std::future::Future;
@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tenure_store::StoreError;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 type Signalled = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -33,4 +33,12 @@ pub(crate) fn two() -> Result<(Signalled, Signalled)> {
 async fn told_by(semaphore: Arc<Semaphore>) {
     // It is never closed.
     let _ = semaphore.acquire().await;
+}
+
+/// Returns when it is told.
+pub(crate) async fn told(mut signal: watch::Receiver<bool>) {
+    // A sender that is gone tells nothing any more.
+    if signal.wait_for(|told| *told).await.is_err() {
+        std::future::pending().await
+    }
 }

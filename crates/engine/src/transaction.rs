@@ -91,7 +91,7 @@ impl Tenure {
     /// ```
     pub async fn enqueue_in<T: CallerTransaction>(&self, tx: &mut T, job: impl IntoJob) -> Result<Enqueued> {
         let enqueued = self.enqueue_all_in(tx, &[job.into_job()?]).await?;
-        enqueued.into_iter().next().ok_or_else(crate::queue::short_answer)
+        crate::error::only(enqueued)
     }
 
     /// Adds jobs in the caller's transaction, all or none, in this order.

@@ -29,6 +29,8 @@ const FAILED_WAIT_MAX: Duration = Duration::from_secs(10);
 /// How often a sweep takes a step.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
+    /// Time before the first step.
+    first: Duration,
     /// Time between steps while nothing is left over, before jitter.
     every: Duration,
     /// Time after a step that was full: more is waiting.
@@ -59,11 +61,14 @@ impl Met {
 
 impl Pace {
     /// Of recovery and of whatever else must not wait: every second, and at once while there is more.
-    pub const PROMPT: Pace = Pace { every: Duration::from_secs(1), breath: Duration::ZERO, failures: 0 };
+    pub const PROMPT: Pace =
+        Pace { first: Duration::ZERO, every: Duration::from_secs(1), breath: Duration::ZERO, failures: 0 };
 
-    /// Of pruning: what is removed a minute late harms nobody. The breath lets years of finished jobs be removed beside the
-    /// work, not instead of it: up to 25,000 rows a second, more than one store finishes.
-    pub const LEISURELY: Pace = Pace { every: Duration::from_secs(60), breath: Duration::from_millis(20), failures: 0 };
+    /// Of pruning: what is removed a minute late harms nobody. The first step is not long after the start, so that a process
+    /// that restarts often prunes too. The breath lets years of finished jobs be removed beside the work, not instead of
+    /// it: up to 25,000 rows a second, more than one store finishes.
+    pub const LEISURELY: Pace =
+        Pace { first: FAILED_WAIT, every: Duration::from_secs(60), breath: Duration::from_millis(20), failures: 0 };
 
     /// How long to wait before the next step; `chance` in −1 … 1 keeps many machines apart.
     pub fn step(&mut self, met: Met, chance: f64) -> Duration {
@@ -84,7 +89,7 @@ impl Pace {
     }
 }
 
-/// A loop of bounded steps, being run.
+/// A loop of bounded steps.
 pub(crate) struct Sweep<'a> {
     tenure: &'a Tenure,
     what: &'static str,
@@ -106,26 +111,28 @@ impl<'a> Sweep<'a> {
         self
     }
 
-    /// Takes one step, and waits for as long as what it met asks for.
-    pub(crate) async fn step<T>(&mut self, step: impl Future<Output = Result<T>>, met: impl FnOnce(T) -> Met) {
-        let met = self.tenure.outage.watch(self.what, step).await.map_or(Met::Failed, met);
-        let wait = self.pace.step(met, chance::signed_unit());
-        let woken = async {
-            match &mut self.listener {
-                // A store that does not answer is not asked more often because something happened elsewhere.
-                Some(listener) if met != Met::Failed => listener.woken().await,
-                _ => std::future::pending().await,
+    /// Takes steps, each after as long a wait as what the last one met asks for, until this is dropped.
+    pub(crate) async fn run<T, F: Future<Output = Result<T>>>(
+        mut self,
+        step: impl Fn() -> F,
+        mut met: impl FnMut(T) -> Met,
+    ) {
+        tokio::time::sleep(self.pace.first.mul_f64(1.0 + 0.2 * chance::signed_unit())).await;
+        loop {
+            let met = self.tenure.outage.watch(self.what, step()).await.map_or(Met::Failed, &mut met);
+            let wait = self.pace.step(met, chance::signed_unit());
+            let woken = async {
+                match &mut self.listener {
+                    // A store that does not answer is not asked more often because something happened elsewhere.
+                    Some(listener) if met != Met::Failed => listener.woken().await,
+                    _ => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = woken => {}
+                () = tokio::time::sleep(wait) => {}
             }
-        };
-        tokio::select! {
-            () = woken => {}
-            () = tokio::time::sleep(wait) => {}
         }
-    }
-
-    /// Waits before the first step: not for long, so that a process that restarts often takes it too.
-    pub(crate) async fn begin_late(&self) {
-        tokio::time::sleep(FAILED_WAIT.mul_f64(1.0 + 0.2 * chance::signed_unit())).await;
     }
 }
 
@@ -170,71 +177,35 @@ impl Tenure {
 
     /// Recovers jobs, domains and syncs, and prunes beside it, until the future is dropped.
     pub async fn keep_recovering(&self) {
-        tokio::join!(
-            self.keep_recovering_jobs(),
-            self.keep_recovering_domains(),
-            self.keep_recovering_syncs(),
-            self.keep_pruning_jobs(),
-            self.keep_pruning_syncs()
-        );
-    }
-
-    async fn keep_recovering_jobs(&self) {
-        let mut sweep = Sweep::new(self, "recovery", Pace::PROMPT);
-        let met = |Recovered { leases, requeued, failed }| {
+        let sweep = |what, pace| Sweep::new(self, what, pace);
+        let jobs = |Recovered { leases, requeued, failed }| {
             if leases > 0 {
                 tracing::info!(leases, requeued, failed, "returned the work of leases that ran out");
             }
             Met::of(leases, LEASES_PER_STEP)
         };
-        loop {
-            sweep.step(self.recover(LEASES_PER_STEP), met).await;
-        }
-    }
-
-    async fn keep_recovering_domains(&self) {
-        let mut sweep = Sweep::new(self, "recovery of domains", Pace::PROMPT);
-        let met = |crate::domain::Recovered { expired, failed }| {
+        let domains = |crate::domain::Recovered { expired, failed }| {
             if expired > 0 {
                 tracing::info!(expired, failed, "leases of domains ran out");
             }
             Met::of(expired, DOMAINS_PER_STEP)
         };
-        loop {
-            sweep.step(self.recover_domains(DOMAINS_PER_STEP), met).await;
-        }
-    }
-
-    async fn keep_recovering_syncs(&self) {
-        let mut sweep = Sweep::new(self, "recovery of syncs", Pace::PROMPT);
-        let met = |SyncsRecovered { leases, failed }| {
+        let syncs = |SyncsRecovered { leases, failed }| {
             if leases > 0 {
                 tracing::info!(leases, failed, "leases of syncs or chunks ran out");
             }
             Met::of(leases, LEASES_PER_STEP)
         };
-        loop {
-            sweep.step(self.recover_syncs(LEASES_PER_STEP), met).await;
-        }
-    }
-
-    async fn keep_pruning_jobs(&self) {
-        let mut sweep = Sweep::new(self, "pruning", Pace::LEISURELY);
-        sweep.begin_late().await;
-        loop {
-            sweep.step(self.prune(PRUNED_PER_STEP), pruned).await;
-        }
-    }
-
-    async fn keep_pruning_syncs(&self) {
-        let mut sweep = Sweep::new(self, "pruning of syncs", Pace::LEISURELY);
-        sweep.begin_late().await;
-        let met = |SyncsPruned { syncs, chunks, events, receipts }| {
+        let pruned_syncs = |SyncsPruned { syncs, chunks, events, receipts }| {
             Met::of(syncs.max(chunks).max(events).max(receipts), PRUNED_PER_STEP)
         };
-        loop {
-            sweep.step(self.prune_syncs(PRUNED_PER_STEP), met).await;
-        }
+        tokio::join!(
+            sweep("recovery", Pace::PROMPT).run(|| self.recover(LEASES_PER_STEP), jobs),
+            sweep("recovery of domains", Pace::PROMPT).run(|| self.recover_domains(DOMAINS_PER_STEP), domains),
+            sweep("recovery of syncs", Pace::PROMPT).run(|| self.recover_syncs(LEASES_PER_STEP), syncs),
+            sweep("pruning", Pace::LEISURELY).run(|| self.prune(PRUNED_PER_STEP), pruned),
+            sweep("pruning of syncs", Pace::LEISURELY).run(|| self.prune_syncs(PRUNED_PER_STEP), pruned_syncs),
+        );
     }
 }
 

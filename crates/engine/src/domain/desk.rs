@@ -12,90 +12,27 @@ use tenure_core::domain::{Acquired, Advanced, Answer, DomainInfo, Failed, Refuse
 use tenure_core::retry::Backoff;
 use tenure_core::{Time, Token};
 
-/// What happened.
+/// What happened in a domain.
 #[derive(Clone, Debug)]
 pub enum Happened {
-    /// The source has an offset.
-    Offered {
-        /// Of this domain.
-        domain: Arc<str>,
-        /// This one.
-        offset: u64,
-    },
-    /// An acquire was answered; `None` if the store did not answer.
-    Asked {
-        /// In this domain.
-        domain: Arc<str>,
-        /// For this offset.
-        offset: u64,
-        /// The answer.
-        answer: Option<Answer<Acquired>>,
-    },
-    /// The handler ended; whether well.
-    Worked {
-        /// In this domain.
-        domain: Arc<str>,
-        /// Under this token.
-        token: Token,
-        /// Whether it did what it was to do.
-        well: bool,
-    },
+    /// The source has this offset.
+    Offered(u64),
+    /// An acquire of this offset was answered; `None` if the store did not answer.
+    Asked(u64, Option<Answer<Acquired>>),
+    /// The handler under this token ended; whether well.
+    Worked(Token, bool),
     /// An advance was answered; `None` if the store did not answer.
-    Advanced {
-        /// In this domain.
-        domain: Arc<str>,
-        /// The answer.
-        answer: Option<Answer<Advanced>>,
-    },
+    Advanced(Option<Answer<Advanced>>),
     /// A fail was answered; `None` if the store did not answer.
-    Failed {
-        /// In this domain.
-        domain: Arc<str>,
-        /// The answer.
-        answer: Option<Answer<Failed>>,
-    },
-    /// A domain was looked at, at this instant of the store's clock; `None` if the store did not answer.
-    Looked {
-        /// This domain.
-        domain: Arc<str>,
-        /// What was seen.
-        seen: Option<(DomainInfo, Time)>,
-    },
-    /// The rest before the next try is over.
-    Rested {
-        /// In this domain.
-        domain: Arc<str>,
-        /// Under this token.
-        token: Token,
-    },
-    /// The wait of a domain is over.
-    Due {
-        /// This domain.
-        domain: Arc<str>,
-    },
-    /// A heartbeat was refused: someone else has the offset.
-    Lost {
-        /// In this domain.
-        domain: Arc<str>,
-    },
-}
-
-impl Happened {
-    /// The domain in which it happened.
-    #[must_use]
-    pub fn domain(&self) -> &Arc<str> {
-        match self {
-            Happened::Offered { domain, .. }
-            | Happened::Asked { domain, .. }
-            | Happened::Worked { domain, .. }
-            | Happened::Advanced { domain, .. }
-            | Happened::Failed { domain, .. }
-            | Happened::Looked { domain, .. }
-            | Happened::Rested { domain, .. }
-            | Happened::Due { domain }
-            | Happened::Lost { domain } => domain,
-        }
-    }
+    Failed(Option<Answer<Failed>>),
+    /// It was looked at, at this instant of the store's clock; `None` if the store did not answer.
+    Looked(Option<(DomainInfo, Time)>),
+    /// The rest under this token before the next try is over.
+    Rested(Token),
+    /// Its wait is over.
+    Due,
+    /// What was held is no longer ours: a heartbeat was refused, or it was given up.
+    Lost,
 }
 
 /// What to do.
@@ -117,8 +54,6 @@ pub enum Action {
     Rest(Arc<str>, Token, u64),
     /// Wait so many milliseconds, for the store or for another holder.
     Wait(Arc<str>, u64),
-    /// Stop the handler: it works on what is no longer ours.
-    Stop(Arc<str>),
 }
 
 /// The domains a worker has its hands on.
@@ -214,37 +149,32 @@ impl Desk {
         Some(self.all.get(domain)?.held?.token)
     }
 
-    /// Takes note of what happened, and says what to do about it.
-    pub fn step(&mut self, happened: Happened) -> Vec<Action> {
+    /// Takes note of what happened in a domain, and says what to do about it.
+    pub fn step(&mut self, domain: &Arc<str>, happened: Happened) -> Vec<Action> {
         let mut actions = Vec::new();
-        let domain = match happened {
-            Happened::Offered { domain, offset } => {
-                let one = self.all.entry(domain.clone()).or_default();
-                one.wanted.push_back(offset);
-                domain
-            }
-            Happened::Asked { domain, offset, answer } => {
-                let Some(one) = self.all.get_mut(&domain) else { return actions };
+        if let Happened::Offered(_) = happened {
+            self.all.entry(domain.clone()).or_default();
+        }
+        let Some(one) = self.all.get_mut(domain) else { return actions };
+        match happened {
+            Happened::Offered(offset) => one.wanted.push_back(offset),
+            Happened::Asked(offset, answer) => {
                 one.calling = false;
                 match answer {
-                    None => one.store_away(Some(offset), &domain, &mut actions),
-                    Some(answer) => one.asked(offset, answer, &domain, &mut actions),
+                    None => one.store_away(Some(offset), domain, &mut actions),
+                    Some(answer) => one.asked(offset, answer, domain, &mut actions),
                 }
-                domain
             }
-            Happened::Worked { domain, token, well } => {
-                let Some(one) = self.all.get_mut(&domain) else { return actions };
+            Happened::Worked(token, well) => {
                 // A handler that was stopped may still end.
                 if let Some(held) = one.held.as_mut().filter(|held| held.token == token) {
                     held.stage = Stage::Ended { well };
                 }
-                domain
             }
-            Happened::Advanced { domain, answer } => {
-                let Some(one) = self.all.get_mut(&domain) else { return actions };
+            Happened::Advanced(answer) => {
                 one.calling = false;
                 match answer {
-                    None => one.store_away(None, &domain, &mut actions),
+                    None => one.store_away(None, domain, &mut actions),
                     Some(answer) => {
                         one.held = None;
                         // Refused: whoever took it over goes on from there.
@@ -254,20 +184,18 @@ impl Desk {
                                 if hint.is_none() && one.wanted.front() == Some(&offset) {
                                     one.wanted.pop_front();
                                 }
-                                one.asked(offset, answer, &domain, &mut actions);
+                                one.asked(offset, answer, domain, &mut actions);
                             }
                         } else {
                             one.watching = true;
                         }
                     }
                 }
-                domain
             }
-            Happened::Failed { domain, answer } => {
-                let Some(one) = self.all.get_mut(&domain) else { return actions };
+            Happened::Failed(answer) => {
                 one.calling = false;
                 match answer {
-                    None => one.store_away(None, &domain, &mut actions),
+                    None => one.store_away(None, domain, &mut actions),
                     Some(Ok(Failed::RetryScheduled { retry_count })) => {
                         if let Some(held) = &mut one.held {
                             held.stage = Stage::Retrying { retry_count };
@@ -282,47 +210,29 @@ impl Desk {
                         one.watching = true;
                     }
                 }
-                domain
             }
-            Happened::Looked { domain, seen } => {
-                let Some(one) = self.all.get_mut(&domain) else { return actions };
+            Happened::Looked(seen) => {
                 one.calling = false;
                 match seen {
-                    None => one.store_away(None, &domain, &mut actions),
+                    None => one.store_away(None, domain, &mut actions),
                     Some((info, now)) => {
-                        let look_every_ms = self.look_every_ms;
-                        one.looked(&info, now, self.backoff, look_every_ms, &domain, &mut actions);
+                        one.looked(&info, now, self.backoff, self.look_every_ms, domain, &mut actions);
                     }
                 }
-                domain
             }
-            Happened::Due { domain } => {
-                let Some(one) = self.all.get_mut(&domain) else { return actions };
-                one.waiting = false;
-                domain
-            }
-            Happened::Rested { domain, token } => {
-                let Some(one) = self.all.get_mut(&domain) else { return actions };
+            Happened::Due => one.waiting = false,
+            Happened::Rested(token) => {
                 let resting = |held: &&mut Heldness| held.stage == Stage::Resting && held.token == token;
                 if let Some(held) = one.held.as_mut().filter(resting) {
                     held.stage = Stage::Working;
                     actions.push(Action::Work(domain.clone(), held.offset, held.token));
                 }
-                domain
             }
-            Happened::Lost { domain } => {
-                let Some(one) = self.all.get_mut(&domain) else { return actions };
-                if one.held.take().is_some() {
-                    one.watching = true;
-                    actions.push(Action::Stop(domain.clone()));
-                }
-                domain
-            }
-        };
-        let Some(one) = self.all.get_mut(&domain) else { return actions };
-        actions.extend(one.next_call(&domain, self.stopping));
+            Happened::Lost => one.watching |= one.held.take().is_some(),
+        }
+        actions.extend(one.next_call(domain, self.stopping));
         if one.idle() {
-            self.all.remove(&domain);
+            self.all.remove(domain);
         }
         actions
     }
@@ -454,12 +364,16 @@ mod tests {
         "a".into()
     }
 
+    fn step(desk: &mut Desk, happened: Happened) -> Vec<Action> {
+        desk.step(&a(), happened)
+    }
+
     fn offered(offset: u64) -> Happened {
-        Happened::Offered { domain: a(), offset }
+        Happened::Offered(offset)
     }
 
     fn asked(offset: u64, answer: Answer<Acquired>) -> Happened {
-        Happened::Asked { domain: a(), offset, answer: Some(answer) }
+        Happened::Asked(offset, Some(answer))
     }
 
     const T1: Token = Token(1);
@@ -494,124 +408,123 @@ mod tests {
     #[test]
     fn an_offset_is_asked_for_worked_on_and_told() {
         let mut desk = desk();
-        assert_eq!(desk.step(offered(1)), [Action::Ask(a(), 1)]);
-        assert_eq!(desk.step(asked(1, ACQUIRED)), [Action::Work(a(), 1, T1)]);
-        let done = Happened::Worked { domain: a(), token: T1, well: true };
-        assert_eq!(desk.step(done), [Action::Advance(a(), T1, None)]);
+        assert_eq!(step(&mut desk, offered(1)), [Action::Ask(a(), 1)]);
+        assert_eq!(step(&mut desk, asked(1, ACQUIRED)), [Action::Work(a(), 1, T1)]);
+        let done = Happened::Worked(T1, true);
+        assert_eq!(step(&mut desk, done), [Action::Advance(a(), T1, None)]);
         let advanced = Advanced { succeeded: Succeeded::NoBacklog, next: None };
-        assert_eq!(desk.step(Happened::Advanced { domain: a(), answer: Some(Ok(advanced)) }), []);
+        assert_eq!(step(&mut desk, Happened::Advanced(Some(Ok(advanced)))), []);
         assert!(desk.is_empty());
     }
 
     #[test]
     fn one_call_at_a_time_and_later_offers_wait_in_the_store() {
         let mut desk = desk();
-        desk.step(offered(1));
-        assert_eq!(desk.step(offered(2)), [], "a call is under way");
-        assert_eq!(desk.step(asked(1, ACQUIRED)), [Action::Work(a(), 1, T1), Action::Ask(a(), 2)]);
-        assert_eq!(desk.step(asked(2, WAITS)), [], "it waits behind our own");
+        step(&mut desk, offered(1));
+        assert_eq!(step(&mut desk, offered(2)), [], "a call is under way");
+        assert_eq!(step(&mut desk, asked(1, ACQUIRED)), [Action::Work(a(), 1, T1), Action::Ask(a(), 2)]);
+        assert_eq!(step(&mut desk, asked(2, WAITS)), [], "it waits behind our own");
         assert_eq!(desk.held(&a()), Some(T1));
     }
 
     #[test]
     fn a_hint_goes_before_what_is_offered() {
         let mut desk = desk();
-        desk.step(offered(1));
-        desk.step(asked(1, ACQUIRED));
-        desk.step(Happened::Worked { domain: a(), token: T1, well: false });
-        desk.step(offered(9));
-        let gave_up = Happened::Failed { domain: a(), answer: Some(Ok(Failed::GiveUpNextHint { offset: 2 })) };
-        assert_eq!(desk.step(gave_up), [Action::Ask(a(), 2)]);
-        assert_eq!(desk.step(asked(2, ACQUIRED)), [Action::Work(a(), 2, T1), Action::Ask(a(), 9)]);
+        step(&mut desk, offered(1));
+        step(&mut desk, asked(1, ACQUIRED));
+        step(&mut desk, Happened::Worked(T1, false));
+        step(&mut desk, offered(9));
+        let gave_up = Happened::Failed(Some(Ok(Failed::GiveUpNextHint { offset: 2 })));
+        assert_eq!(step(&mut desk, gave_up), [Action::Ask(a(), 2)]);
+        assert_eq!(step(&mut desk, asked(2, ACQUIRED)), [Action::Work(a(), 2, T1), Action::Ask(a(), 9)]);
     }
 
     #[test]
     fn out_of_order_is_mended_by_asking_for_the_head_first() {
         let mut desk = desk();
-        desk.step(offered(3));
+        step(&mut desk, offered(3));
         let refused = Err(Refused::BacklogOrdering { expected: 2, got: 3 });
-        assert_eq!(desk.step(asked(3, refused)), [Action::Ask(a(), 2)]);
-        assert_eq!(desk.step(asked(2, ACQUIRED)), [Action::Work(a(), 2, T1), Action::Ask(a(), 3)]);
+        assert_eq!(step(&mut desk, asked(3, refused)), [Action::Ask(a(), 2)]);
+        assert_eq!(step(&mut desk, asked(2, ACQUIRED)), [Action::Work(a(), 2, T1), Action::Ask(a(), 3)]);
     }
 
     #[test]
     fn d4_an_expired_offset_is_taken_over() {
         let mut desk = desk();
-        desk.step(offered(5));
+        step(&mut desk, offered(5));
         let behind = Ok(Acquired::Enqueued { expired_offset: Some(4) });
-        assert_eq!(desk.step(asked(5, behind)), [Action::Ask(a(), 4)]);
-        assert_eq!(desk.step(asked(4, ACQUIRED)), [Action::Work(a(), 4, T1)]);
+        assert_eq!(step(&mut desk, asked(5, behind)), [Action::Ask(a(), 4)]);
+        assert_eq!(step(&mut desk, asked(4, ACQUIRED)), [Action::Work(a(), 4, T1)]);
     }
 
     #[test]
     fn a_failed_try_rests_from_the_age_the_store_knows() {
         let mut desk = desk();
-        desk.step(offered(1));
-        desk.step(asked(1, ACQUIRED));
-        let failed = Happened::Worked { domain: a(), token: T1, well: false };
-        assert_eq!(desk.step(failed), [Action::Fail(a(), T1)]);
-        let retry = Happened::Failed { domain: a(), answer: Some(Ok(Failed::RetryScheduled { retry_count: 2 })) };
-        assert_eq!(desk.step(retry), [Action::Look(a())]);
+        step(&mut desk, offered(1));
+        step(&mut desk, asked(1, ACQUIRED));
+        let failed = Happened::Worked(T1, false);
+        assert_eq!(step(&mut desk, failed), [Action::Fail(a(), T1)]);
+        let retry = Happened::Failed(Some(Ok(Failed::RetryScheduled { retry_count: 2 })));
+        assert_eq!(step(&mut desk, retry), [Action::Look(a())]);
         let seen = Some((info(Some(lease(1, false)), None), Time(500_000)));
         // 1 s and 2 s from the first acquisition, half a second of which has passed.
-        assert_eq!(desk.step(Happened::Looked { domain: a(), seen }), [Action::Rest(a(), T1, 2_500)]);
-        assert_eq!(desk.step(offered(2)), [Action::Ask(a(), 2)], "others are still put into the backlog");
-        assert_eq!(desk.step(asked(2, WAITS)), []);
-        assert_eq!(desk.step(Happened::Rested { domain: a(), token: T1 }), [Action::Work(a(), 1, T1)]);
+        assert_eq!(step(&mut desk, Happened::Looked(seen)), [Action::Rest(a(), T1, 2_500)]);
+        assert_eq!(step(&mut desk, offered(2)), [Action::Ask(a(), 2)], "others are still put into the backlog");
+        assert_eq!(step(&mut desk, asked(2, WAITS)), []);
+        assert_eq!(step(&mut desk, Happened::Rested(T1)), [Action::Work(a(), 1, T1)]);
     }
 
     #[test]
     fn v7_a_domain_behind_someone_else_is_looked_at_until_it_moves() {
         let mut desk = desk();
-        desk.step(offered(2));
-        assert_eq!(desk.step(asked(2, WAITS)), [Action::Look(a())]);
+        step(&mut desk, offered(2));
+        assert_eq!(step(&mut desk, asked(2, WAITS)), [Action::Look(a())]);
         let busy = Some((info(Some(lease(1, false)), Some(2)), Time(0)));
-        assert_eq!(desk.step(Happened::Looked { domain: a(), seen: busy }), [Action::Wait(a(), 500)]);
-        assert_eq!(desk.step(Happened::Due { domain: a() }), [Action::Look(a())]);
+        assert_eq!(step(&mut desk, Happened::Looked(busy)), [Action::Wait(a(), 500)]);
+        assert_eq!(step(&mut desk, Happened::Due), [Action::Look(a())]);
         let expired = Some((info(Some(lease(1, true)), Some(2)), Time(0)));
-        assert_eq!(desk.step(Happened::Looked { domain: a(), seen: expired }), [Action::Ask(a(), 1)]);
-        desk.step(asked(1, Ok(Acquired::HeldByOther)));
+        assert_eq!(step(&mut desk, Happened::Looked(expired)), [Action::Ask(a(), 1)]);
+        step(&mut desk, asked(1, Ok(Acquired::HeldByOther)));
         let hinted = Some((info(None, Some(2)), Time(0)));
-        assert_eq!(desk.step(Happened::Looked { domain: a(), seen: hinted }), [Action::Ask(a(), 2)]);
-        desk.step(asked(2, Ok(Acquired::AlreadyProcessed)));
-        desk.step(Happened::Looked { domain: a(), seen: Some((info(None, None), Time(0))) });
+        assert_eq!(step(&mut desk, Happened::Looked(hinted)), [Action::Ask(a(), 2)]);
+        step(&mut desk, asked(2, Ok(Acquired::AlreadyProcessed)));
+        step(&mut desk, Happened::Looked(Some((info(None, None), Time(0)))));
         assert!(desk.is_empty());
     }
 
     #[test]
-    fn a_lost_lease_stops_the_handler_and_its_end_means_nothing() {
+    fn once_a_lease_is_lost_the_end_of_its_handler_means_nothing() {
         let mut desk = desk();
-        desk.step(offered(1));
-        desk.step(asked(1, ACQUIRED));
-        let stopped = desk.step(Happened::Lost { domain: a() });
-        assert_eq!(stopped, [Action::Stop(a()), Action::Look(a())]);
-        assert_eq!(desk.step(Happened::Worked { domain: a(), token: T1, well: true }), []);
+        step(&mut desk, offered(1));
+        step(&mut desk, asked(1, ACQUIRED));
+        assert_eq!(step(&mut desk, Happened::Lost), [Action::Look(a())]);
+        assert_eq!(step(&mut desk, Happened::Worked(T1, true)), []);
     }
 
     #[test]
     fn a_store_that_does_not_answer_is_asked_again() {
         let mut desk = desk();
-        desk.step(offered(1));
-        let away = Happened::Asked { domain: a(), offset: 1, answer: None };
-        assert_eq!(desk.step(away), [Action::Wait(a(), STORE_AWAY_MS)]);
-        assert_eq!(desk.step(Happened::Due { domain: a() }), [Action::Ask(a(), 1)]);
+        step(&mut desk, offered(1));
+        let away = Happened::Asked(1, None);
+        assert_eq!(step(&mut desk, away), [Action::Wait(a(), STORE_AWAY_MS)]);
+        assert_eq!(step(&mut desk, Happened::Due), [Action::Ask(a(), 1)]);
         // What was told before the answer was lost is told again, and found to be ours.
         let already = Ok(Acquired::AlreadyAcquired { token: T1 });
-        assert_eq!(desk.step(asked(1, already)), [Action::Work(a(), 1, T1)]);
+        assert_eq!(step(&mut desk, asked(1, already)), [Action::Work(a(), 1, T1)]);
     }
 
     #[test]
     fn a_desk_that_stops_ends_what_it_has_and_asks_for_nothing() {
         let mut desk = desk();
-        desk.step(offered(1));
-        desk.step(asked(1, ACQUIRED));
+        step(&mut desk, offered(1));
+        step(&mut desk, asked(1, ACQUIRED));
         desk.stop();
-        assert_eq!(desk.step(offered(2)), []);
+        assert_eq!(step(&mut desk, offered(2)), []);
         assert!(!desk.at_rest());
-        let done = Happened::Worked { domain: a(), token: T1, well: true };
-        assert_eq!(desk.step(done), [Action::Succeed(a(), T1)]);
+        let done = Happened::Worked(T1, true);
+        assert_eq!(step(&mut desk, done), [Action::Succeed(a(), T1)]);
         let advanced = Advanced { succeeded: Succeeded::NextHint { offset: 5 }, next: None };
-        assert_eq!(desk.step(Happened::Advanced { domain: a(), answer: Some(Ok(advanced)) }), []);
+        assert_eq!(step(&mut desk, Happened::Advanced(Some(Ok(advanced)))), []);
         assert!(desk.at_rest());
     }
 

@@ -23,6 +23,7 @@ mod desk;
 mod source;
 mod worker;
 
+use crate::error::only;
 use crate::{Error, Result, Tenure};
 use std::sync::Arc;
 use std::time::Duration;
@@ -187,15 +188,4 @@ impl Tenure {
         check_advances(&advances)?;
         Ok(self.store.domain_advance(advances).await?)
     }
-
-    /// A worker for many domains at once.
-    #[must_use]
-    pub fn domain_worker(&self) -> DomainWorker {
-        DomainWorker::new(self.clone())
-    }
-}
-
-fn only<T>(answers: Vec<T>) -> Result<T> {
-    let short = || tenure_store::StoreError::broken("it answered fewer items than it was asked");
-    Ok(answers.into_iter().next().ok_or_else(short)?)
 }

@@ -1,34 +1,41 @@
-//! A worker for many domains at once: the driver around [`Desk`], which decides.
+//! A worker for many domains at once: offsets as the face of a [`Worker`], with the [`Desk`] behind it, which decides what
+//! is acquired, worked on and tried again.
 //!
-//! Always true:
+//! Always true, beside what holds for every worker:
 //! - one handler at a time for each domain, in the order of the store's backlog;
 //! - calls of many domains that are due at once are one call to the store;
 //! - it has a name of its own and a lease, so no other worker is told its tokens, and none waits for one that died;
-//! - the heart renews what is held, also between tries, whatever the handlers do with the runtime and its connections
-//!   (A9, A10); a handler whose lease is refused, or could not be renewed in time, is stopped.
+//! - what is held is kept also between tries.
 
 use super::desk::{Action, Desk, Happened};
 use super::source::Source;
 use super::{Acquire, Advance, Held};
 use crate::clock::Moment;
-use crate::heart::{Heart, Kept, Leases, Span};
-use crate::worker_name;
-use crate::{Error, Result, Tenure};
+use crate::heart::{Heart, Hold, Kept, Leases, Span};
+use crate::signals::told;
+use crate::worker::context::Terms;
+use crate::worker::face::{Ask, Claimed, Face, Offer};
+use crate::worker::handler::Task;
+use crate::worker::{Context, Worker, ms};
+use crate::{Cancelled, Error, Outcome, Result, Stop, Tenure, worker_name};
+use futures_util::future::{BoxFuture, join_all};
 use std::collections::HashMap;
 use std::future::Future;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::domain::{Acquired, Advanced, Answer, DomainInfo, Failed, Refused, Settings};
 use tenure_core::retry::Backoff;
-use tenure_core::{LostReason, Token, bounds};
+use tenure_core::{Invalid, LostReason, Token, bounds};
 use tenure_store::{Fenced, Store, StoreError};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{Mutex, oneshot, watch};
 use tokio::task::AbortHandle;
 
 /// Events that one turn takes note of before it acts.
 const TURN_MAX: usize = 1_024;
 
-/// One offset to work on.
+/// One offset to work on, in the hands of its handler. Whatever any [`Context`] has, it has: being told to stop, shared state.
 #[derive(Clone, Debug)]
 pub struct Work {
     /// Of this domain.
@@ -37,6 +44,15 @@ pub struct Work {
     pub offset: u64,
     /// The fencing token: hand it to whatever the handler writes to.
     pub token: Token,
+    cx: Context<Offset>,
+}
+
+impl Deref for Work {
+    type Target = Context<Offset>;
+
+    fn deref(&self) -> &Context<Offset> {
+        &self.cx
+    }
 }
 
 /// What a worker did.
@@ -52,57 +68,65 @@ pub struct Drained {
     pub lost: u64,
 }
 
-/// A worker for many domains.
-#[derive(Clone, Debug)]
-pub struct DomainWorker {
-    tenure: Tenure,
-    holder: Option<Arc<str>>,
+/// A worker for many domains. Made by [`Tenure::domain_worker`].
+pub type DomainWorker = Worker<Domains>;
+
+type Handler = Arc<dyn Fn(Work) -> BoxFuture<'static, Outcome<()>> + Send + Sync>;
+
+/// The face of a worker of offsets.
+#[derive(Clone)]
+pub struct Domains {
     lease_ms: u64,
-    concurrency: usize,
     backoff: Backoff,
     look_every: Duration,
+    handler: Option<Handler>,
+    /// The line to the desk, while it works.
+    desk: Option<Arc<Line>>,
+}
+
+struct Line {
+    tell: UnboundedSender<Heard>,
+    ready: Mutex<UnboundedReceiver<Offset>>,
+}
+
+impl Tenure {
+    /// A worker for many domains at once, 64 unless said otherwise. Handlers at work when it is told to stop are waited for
+    /// as long as they take, unless a [grace](Worker::grace) is set.
+    #[must_use]
+    pub fn domain_worker(&self) -> DomainWorker {
+        let (backoff, look_every) = (Backoff::default(), Duration::from_secs(1));
+        let lease_ms = bounds::LEASE_MS_DEFAULT;
+        let domains = Domains { lease_ms, backoff, look_every, handler: None, desk: None };
+        Worker::of(self, String::new(), domains).concurrency(64).grace(Duration::MAX)
+    }
 }
 
 impl DomainWorker {
-    pub(super) fn new(tenure: Tenure) -> DomainWorker {
-        let look_every = Duration::from_secs(1);
-        let lease_ms = bounds::LEASE_MS_DEFAULT;
-        DomainWorker { tenure, holder: None, lease_ms, concurrency: 64, backoff: Backoff::default(), look_every }
-    }
-
     /// Names the worker, so that no other is told its tokens (D3). Two workers on the same domains need two names;
     /// default is `host:pid:random`, another for each run.
     #[must_use]
-    pub fn holder(mut self, holder: &str) -> DomainWorker {
-        self.holder = Some(holder.into());
-        self
+    pub fn holder(self, holder: &str) -> DomainWorker {
+        self.name(holder)
     }
 
     /// How long others wait for what it held, should it die (D4); default 30 s.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> DomainWorker {
-        self.lease_ms = u64::try_from(lease.as_millis()).unwrap_or(u64::MAX);
-        self
-    }
-
-    /// Domains at once; default 64.
-    #[must_use]
-    pub fn concurrency(mut self, domains: usize) -> DomainWorker {
-        self.concurrency = domains;
+        self.face.lease_ms = ms(lease);
         self
     }
 
     /// The waits between tries; default 1 s × 2^(n−1), at most an hour.
     #[must_use]
     pub fn backoff(mut self, backoff: Backoff) -> DomainWorker {
-        self.backoff = backoff;
+        self.face.backoff = backoff;
         self
     }
 
     /// How often a domain is looked at in which offsets wait behind someone else; default 1 s.
     #[must_use]
     pub fn look_every(mut self, look_every: Duration) -> DomainWorker {
-        self.look_every = look_every;
+        self.face.look_every = look_every;
         self
     }
 
@@ -121,7 +145,7 @@ impl DomainWorker {
     /// tries keeps its lease.
     pub async fn run_until<S, H, F, E>(
         mut self,
-        mut source: S,
+        source: S,
         handler: H,
         shutdown: impl Future<Output = ()>,
     ) -> Result<Drained>
@@ -131,76 +155,57 @@ impl DomainWorker {
         F: Future<Output = std::result::Result<(), E>> + Send + 'static,
         E: std::fmt::Display + Send + 'static,
     {
-        // Drawn here, not when it was made: a worker may be cloned, and two under one name would share their leases.
-        self.holder.get_or_insert_with(|| worker_name().into());
-        self.check()?;
-        let look_every_ms = u64::try_from(self.look_every.as_millis()).unwrap_or(u64::MAX).max(1);
-        let (tell, mut ear) = unbounded_channel();
-        // Whoever holds under a lease is told by its token; a holder's name is no part of it.
-        let heart = Arc::new(Heart::start(String::new(), self.tenure.apart(), None).await?);
-        let mut driver = Driver {
-            desk: Desk::new(self.backoff, look_every_ms),
-            worker: Arc::new(self),
+        let handler = Arc::new(handler);
+        self.face.handler = Some(Arc::new(move |work| {
+            let handler = handler.clone();
+            Box::pin(async move { Ok(handler(work).await?) })
+        }));
+        if self.terms.owner.is_empty() {
+            // Drawn here, not when it was made: a worker may be cloned, and two under one name would share their leases.
+            self.terms.owner = worker_name();
+        }
+        let ((tell, heard), (ready, readied)) = (unbounded_channel(), unbounded_channel());
+        self.face.desk = Some(Arc::new(Line { tell: tell.clone(), ready: Mutex::new(readied) }));
+        self.plan.drain = true;
+        self.prepare()?;
+        let (stop, stopping) = watch::channel(false);
+        let driver = Driver {
+            desk: Desk::new(self.face.backoff, ms(self.face.look_every).max(1)),
+            tenure: self.terms.tenure.clone(),
+            holder: Some(self.terms.owner.as_str().into()),
+            lease_ms: self.face.lease_ms,
             tell,
-            handlers: HashMap::new(),
-            heart,
+            ready,
+            heart: self.heart().await?,
             asked_at: HashMap::new(),
             kept: HashMap::new(),
-            drained: Drained::default(),
+            replies: HashMap::new(),
         };
-        let handler = Arc::new(handler);
-        let (mut ended, mut stopping) = (false, false);
-        tokio::pin!(shutdown);
-        loop {
-            let room = !ended && driver.desk.has_room(driver.worker.concurrency);
-            let heard = tokio::select! {
-                biased;
-                () = &mut shutdown, if !stopping => {
-                    (ended, stopping) = (true, true);
-                    driver.desk.stop();
-                    Vec::new()
-                }
-                turn = turn(&mut ear) => turn,
-                offered = source.next(), if room => match offered {
-                    Some((domain, offset)) => match bounds::key("domain", &domain) {
-                        Ok(()) => vec![Heard::Happened(Happened::Offered { domain, offset })],
-                        Err(invalid) => return Err(invalid.into()),
-                    },
-                    None => {
-                        ended = true;
-                        Vec::new()
-                    }
-                },
-            };
-            driver.turn(heard, &handler);
-            if ended && driver.desk.is_empty() || stopping && driver.desk.at_rest() {
-                return Ok(driver.drained);
+        let deciding = driver.run(source, self.plan.concurrency, heard, stopping.clone());
+        let working = self.work(None, told(stopping), std::future::pending());
+        let both = async { tokio::try_join!(deciding, working) };
+        let (mut both, mut shutdown) = (std::pin::pin!(both), std::pin::pin!(shutdown));
+        let ((), drained) = tokio::select! {
+            both = &mut both => both?,
+            () = &mut shutdown => {
+                stop.send_replace(true);
+                both.await?
             }
-        }
-    }
-
-    fn check(&self) -> Result<()> {
-        let domain: Arc<str> = "any".into();
-        Acquire { domain, offset: 0, holder: self.holder.clone(), lease_ms: Some(self.lease_ms) }.check()?;
-        self.backoff.check()?;
-        Ok(bounds::within("concurrency", self.concurrency as u64, 1, bounds::BULK_MAX)?)
+        };
+        Ok(drained)
     }
 }
 
-/// What a driver hears from the tasks it started.
-enum Heard {
-    /// Something for the desk.
-    Happened(Happened),
-    /// The same, for a call that was sent at this instant and may have granted a lease.
-    Granted(Happened, Moment),
-    /// The lease on this domain under this token is lost, or could not be renewed in time.
-    Over(Arc<str>, Token),
+/// One offset that was acquired.
+#[derive(Clone, Debug)]
+pub struct Offset {
+    domain: Arc<str>,
+    offset: u64,
+    token: Token,
+    hold: Arc<Hold>,
 }
 
-/// The leases of a worker, as the heart keeps them.
-struct OfDomains;
-
-impl Leases for OfDomains {
+impl Leases for Offset {
     type Key = (Arc<str>, Token);
     type Part = ();
 
@@ -209,22 +214,178 @@ impl Leases for OfDomains {
         _: String,
         keys: Vec<(Arc<str>, Token)>,
     ) -> std::result::Result<Vec<Fenced<Vec<()>>>, StoreError> {
+        // Whoever holds is told by its token; a holder's name is no part of it.
         let beats = keys.into_iter().map(|(domain, token)| Held { domain, token }).collect();
-        let lost = |refused| match refused {
-            Refused::LeaseLost(reason) => reason,
-            Refused::TokenMismatch => LostReason::Superseded,
-            Refused::LeaseNotFound | Refused::BacklogOrdering { .. } => LostReason::Finished,
-        };
         let answers = store.domain_heartbeat(beats).await?;
         Ok(answers.into_iter().map(|answer| answer.map(|_| Vec::new()).map_err(lost)).collect())
     }
+}
+
+/// Why a lease is lost, in the words of the other faces.
+fn lost(refused: Refused) -> LostReason {
+    match refused {
+        Refused::LeaseLost(reason) => reason,
+        Refused::TokenMismatch => LostReason::Superseded,
+        Refused::LeaseNotFound | Refused::BacklogOrdering { .. } => LostReason::Finished,
+    }
+}
+
+impl Claimed for Offset {
+    fn key(&self) -> (Arc<str>, Token) {
+        (self.domain.clone(), self.token)
+    }
+
+    fn part(&self) {}
+
+    fn token(&self) -> Token {
+        self.token
+    }
+
+    fn hold(&self) -> Option<Arc<Hold>> {
+        Some(self.hold.clone())
+    }
+}
+
+/// How a try at an offset ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// It is done.
+    Succeed,
+    /// It failed.
+    Fail {
+        /// What went wrong.
+        error: String,
+    },
+    /// Nothing is said of it: its lease runs out.
+    Leave,
+}
+
+/// What became of an offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It is done.
+    Succeeded,
+    /// It is tried again.
+    Retried,
+    /// It was given up.
+    GaveUp,
+    /// It is left to whoever takes it over (D4).
+    Left,
+}
+
+/// The end of a try, for the desk.
+type Ending = ((Arc<str>, Token), Act);
+
+impl Face for Domains {
+    type Unit = Offset;
+    type Done = ();
+    type Act = Act;
+    type Ending = Ending;
+    type Ended = Ended;
+    type Report = Drained;
+
+    const CLAIMS: &'static str = "offsets";
+
+    fn prepare(worker: &mut DomainWorker) -> Result<()> {
+        let (domain, holder) = ("any".into(), Some(worker.terms.owner.as_str().into()));
+        Acquire { domain, offset: 0, holder, lease_ms: Some(worker.face.lease_ms) }.check()?;
+        Ok(worker.face.backoff.check()?)
+    }
+
+    /// The desk looks by itself.
+    fn wakes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn span(&self, _: &Offset) -> Span {
+        Span::of(Duration::from_millis(self.lease_ms))
+    }
+
+    async fn claim(&self, _: &Terms, ask: Ask) -> Result<Offer<Offset>> {
+        let mut units = Vec::new();
+        if let Some(desk) = &self.desk {
+            // None at all once the desk has nothing left to do.
+            desk.ready.lock().await.recv_many(&mut units, ask.max as usize).await;
+        }
+        Ok(Offer { units, again_in: None, limited: true, held: false })
+    }
+
+    fn log_span(cx: &Context<Offset>) -> tracing::Span {
+        tracing::info_span!("offset", domain = %cx.unit().domain, offset = cx.unit().offset)
+    }
+
+    fn begin(self: &Arc<Self>, cx: Context<Offset>) -> Option<Task<()>> {
+        let Offset { domain, offset, token, .. } = cx.unit().clone();
+        let work = Work { domain, offset, token, cx };
+        self.handler.as_ref().map(|handler| Task::spawn(handler(work)))
+    }
+
+    fn act(outcome: Outcome<()>) -> Option<Act> {
+        Some(match outcome {
+            Ok(()) => Act::Succeed,
+            Err(Stop::Release) => Act::Leave,
+            Err(failed) => Act::Fail { error: failed.failure(0.0).0 },
+        })
+    }
+
+    /// Only a failure counts (D2): whoever takes it over has as many tries left.
+    fn not_kept() -> Option<Act> {
+        Some(Act::Leave)
+    }
+
+    fn ending(_: &str, key: (Arc<str>, Token), (): (), act: Act) -> Ending {
+        (key, act)
+    }
+
+    fn check(_: &mut Ending) -> std::result::Result<(), Invalid> {
+        Ok(())
+    }
+
+    fn act_of(ending: &mut Ending) -> &mut Act {
+        &mut ending.1
+    }
+
+    async fn finish(&self, _: &Terms, endings: Vec<Ending>) -> std::result::Result<Vec<Fenced<Ended>>, StoreError> {
+        let answers = endings.into_iter().filter_map(|ending| {
+            let (reply, answer) = oneshot::channel();
+            // An error means that the desk has nothing left to do, and so that this is not ours any more.
+            let _ = self.desk.as_ref()?.tell.send(Heard::Ended(ending, reply));
+            Some(answer)
+        });
+        let answers = join_all(answers).await;
+        Ok(answers.into_iter().map(|answer| answer.unwrap_or(Err(LostReason::Unknown))).collect())
+    }
+
+    fn count(report: &mut Drained, _: &Ending, answer: &Fenced<Ended>) {
+        match answer {
+            Ok(Ended::Succeeded) => report.succeeded += 1,
+            Ok(Ended::Retried) => report.retried += 1,
+            Ok(Ended::GaveUp) => report.gave_up += 1,
+            Ok(Ended::Left) => {}
+            Err(_) => report.lost += 1,
+        }
+    }
+}
+
+type Reply = oneshot::Sender<Fenced<Ended>>;
+
+/// What a driver hears from the tasks it started, and from the worker.
+enum Heard {
+    /// Something for the desk.
+    Happened(Arc<str>, Happened),
+    /// The same, for a call that was sent at this instant and may have granted a lease.
+    Granted(Arc<str>, Happened, Moment),
+    /// A try has ended.
+    Ended(Ending, Reply),
+    /// The lease on this domain under this token is lost, or could not be renewed in time.
+    Over(Arc<str>, Token, Cancelled),
 }
 
 /// A lease that is kept, and who waits for its loss.
 struct Keeping {
     token: Token,
     /// Ends the keeping when it is dropped.
-    _kept: Kept<OfDomains>,
+    kept: Kept<Offset>,
     watch: AbortHandle,
 }
 
@@ -240,112 +401,209 @@ async fn turn(heard: &mut UnboundedReceiver<Heard>) -> Vec<Heard> {
     turn
 }
 
+/// Carries out what the desk decides, all but the handlers.
 struct Driver {
     desk: Desk,
-    worker: Arc<DomainWorker>,
+    tenure: Tenure,
+    holder: Option<Arc<str>>,
+    lease_ms: u64,
     /// Bounded by the desk: of each domain one call and one handler are under way.
     tell: UnboundedSender<Heard>,
-    handlers: HashMap<Arc<str>, AbortHandle>,
+    /// Where offsets go that are to be worked on.
+    ready: UnboundedSender<Offset>,
     /// Keeps the leases.
-    heart: Arc<Heart<OfDomains>>,
+    heart: Arc<Heart<Offset>>,
     /// When what was granted was asked for, by our own clock, from before the store was asked (L5).
     asked_at: HashMap<Arc<str>, Moment>,
     kept: HashMap<Arc<str>, Keeping>,
-    drained: Drained,
+    /// Who waits for the answer to the end of a try.
+    replies: HashMap<Arc<str>, Reply>,
 }
 
 impl Driver {
-    fn turn<H, F, E>(&mut self, heard: Vec<Heard>, handler: &Arc<H>)
-    where
-        H: Fn(Work) -> F + Send + Sync + 'static,
-        F: Future<Output = std::result::Result<(), E>> + Send + 'static,
-        E: std::fmt::Display + Send + 'static,
-    {
+    /// Goes on until nothing is left to do.
+    async fn run<S: Source>(
+        mut self,
+        mut source: S,
+        domains_max: usize,
+        mut heard: UnboundedReceiver<Heard>,
+        stopping: watch::Receiver<bool>,
+    ) -> Result<()> {
+        let (mut ended, mut stopped) = (false, false);
+        let mut stopping = std::pin::pin!(told(stopping));
+        loop {
+            let room = !ended && self.desk.has_room(domains_max);
+            let heard = tokio::select! {
+                biased;
+                () = &mut stopping, if !stopped => {
+                    (ended, stopped) = (true, true);
+                    self.desk.stop();
+                    Vec::new()
+                }
+                turn = turn(&mut heard) => turn,
+                offered = source.next(), if room => match offered {
+                    Some((domain, offset)) => {
+                        bounds::key("domain", &domain)?;
+                        vec![Heard::Happened(domain, Happened::Offered(offset))]
+                    }
+                    None => {
+                        ended = true;
+                        Vec::new()
+                    }
+                },
+            };
+            self.turn(heard);
+            if ended && self.desk.is_empty() || stopped && self.desk.at_rest() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn turn(&mut self, heard: Vec<Heard>) {
         let mut actions = Vec::new();
         for heard in heard {
-            let happened = match heard {
-                Heard::Happened(happened) => happened,
-                Heard::Granted(happened, asked_at) => {
-                    if let Some(domain) = granted(&happened) {
+            let (domain, happened) = match heard {
+                Heard::Happened(domain, happened) => (domain, happened),
+                Heard::Granted(domain, happened, asked_at) => {
+                    if granted(&happened) {
                         self.asked_at.insert(domain.clone(), asked_at);
                     }
-                    happened
+                    (domain, happened)
                 }
-                Heard::Over(domain, token) => {
+                Heard::Ended(((domain, token), act), reply) => {
+                    let Some(keeping) = self.kept.get(&domain).filter(|keeping| keeping.token == token) else {
+                        // An error means that nobody waits for it any more.
+                        let _ = reply.send(Err(LostReason::Superseded));
+                        continue;
+                    };
+                    let happened = match act {
+                        Act::Succeed => Happened::Worked(token, true),
+                        Act::Fail { error } => {
+                            tracing::debug!(%domain, error, "a try failed");
+                            Happened::Worked(token, false)
+                        }
+                        Act::Leave => {
+                            let left = match keeping.kept.hold.told() {
+                                Some(Cancelled::LeaseLost(reason)) => Err(reason),
+                                Some(Cancelled::LeaseEnding) => Err(LostReason::Expired),
+                                _ => Ok(Ended::Left),
+                            };
+                            let _ = reply.send(left);
+                            actions.extend(self.step(domain, Happened::Lost));
+                            continue;
+                        }
+                    };
+                    self.replies.insert(domain.clone(), reply);
+                    (domain, happened)
+                }
+                Heard::Over(domain, token, why) => {
                     if self.desk.held(&domain) != Some(token) {
                         continue;
                     }
-                    Happened::Lost { domain }
+                    let reason = if let Cancelled::LeaseLost(reason) = why { reason } else { LostReason::Expired };
+                    self.reply(&domain, Err(reason));
+                    (domain, Happened::Lost)
                 }
             };
-            self.count(&happened);
-            let domain = happened.domain().clone();
-            actions.extend(self.desk.step(happened));
-            self.keep(domain);
+            match &happened {
+                Happened::Advanced(Some(answer)) => {
+                    self.reply(&domain, answer.map(|_| Ended::Succeeded).map_err(lost));
+                }
+                Happened::Failed(Some(Ok(Failed::RetryScheduled { .. }))) => self.reply(&domain, Ok(Ended::Retried)),
+                Happened::Failed(Some(answer)) => self.reply(&domain, answer.map(|_| Ended::GaveUp).map_err(lost)),
+                _ => {}
+            }
+            actions.extend(self.step(domain, happened));
         }
+        self.carry_out(actions);
+    }
+
+    fn step(&mut self, domain: Arc<str>, happened: Happened) -> Vec<Action> {
+        let actions = self.desk.step(&domain, happened);
+        self.keep(domain);
+        actions
+    }
+
+    fn reply(&mut self, domain: &str, answer: Fenced<Ended>) {
+        if let Some(reply) = self.replies.remove(domain) {
+            let _ = reply.send(answer);
+        }
+    }
+
+    fn carry_out(&mut self, actions: Vec<Action>) {
         let (mut asks, mut advances, mut succeeds, mut fails) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (holder, lease_ms) = (self.holder.clone(), Some(self.lease_ms));
         for action in actions {
             match action {
-                Action::Ask(domain, offset) => asks.push((domain, offset)),
-                Action::Advance(domain, token, next) => advances.push((domain, token, next)),
-                Action::Succeed(domain, token) => succeeds.push((domain, token)),
-                Action::Fail(domain, token) => fails.push((domain, token)),
-                Action::Work(domain, offset, token) => self.work(Work { domain, offset, token }, handler),
-                Action::Look(domain) => self.look(domain),
-                Action::Rest(domain, token, ms) => self.later(ms, Happened::Rested { domain, token }),
-                Action::Wait(domain, ms) => self.later(ms, Happened::Due { domain }),
-                Action::Stop(domain) => {
-                    if let Some(handler) = self.handlers.remove(&domain) {
-                        handler.abort();
+                Action::Ask(domain, offset) => asks.push(Acquire { domain, offset, holder: holder.clone(), lease_ms }),
+                Action::Advance(domain, token, next) => {
+                    advances.push(Advance { domain, token, next, holder: holder.clone(), lease_ms });
+                }
+                Action::Succeed(domain, token) => succeeds.push(Held { domain, token }),
+                Action::Fail(domain, token) => fails.push(Held { domain, token }),
+                Action::Work(domain, offset, token) => {
+                    // What was lost within the same turn is not begun.
+                    if let Some(keeping) = self.kept.get(&domain).filter(|keeping| keeping.token == token) {
+                        let hold = keeping.kept.hold.clone();
+                        let _ = self.ready.send(Offset { domain, offset, token, hold });
                     }
                 }
+                Action::Look(domain) => self.look(domain),
+                Action::Rest(domain, token, ms) => self.later(ms, domain, Happened::Rested(token)),
+                Action::Wait(domain, ms) => self.later(ms, domain, Happened::Due),
             }
         }
-        self.ask(asks);
-        self.advance(advances);
-        self.succeed(succeeds);
-        self.fail(fails);
+        let asked_at = Moment::now();
+        self.call(
+            asks,
+            async |tenure, asks| tenure.domain_acquire_all(asks).await,
+            move |Acquire { domain, offset, .. }, answer| {
+                Heard::Granted(domain, Happened::Asked(offset, answer), asked_at)
+            },
+        );
+        self.call(
+            advances,
+            async |tenure, advances| tenure.domain_advance_all(advances).await,
+            move |Advance { domain, .. }, answer| Heard::Granted(domain, Happened::Advanced(answer), asked_at),
+        );
+        self.call(
+            succeeds,
+            async |tenure, writes| tenure.domain_succeed_all(writes).await,
+            |Held { domain, .. }, answer| {
+                let advanced = answer.map(|answer| answer.map(|succeeded| Advanced { succeeded, next: None }));
+                Heard::Happened(domain, Happened::Advanced(advanced))
+            },
+        );
+        self.call(
+            fails,
+            async |tenure, writes| tenure.domain_fail_all(writes).await,
+            |Held { domain, .. }, answer| Heard::Happened(domain, Happened::Failed(answer)),
+        );
     }
 
-    fn count(&mut self, happened: &Happened) {
-        match happened {
-            Happened::Advanced { answer: Some(Ok(_)), .. } => self.drained.succeeded += 1,
-            Happened::Failed { answer: Some(Ok(Failed::RetryScheduled { .. })), .. } => self.drained.retried += 1,
-            Happened::Failed { answer: Some(Ok(_)), .. } => self.drained.gave_up += 1,
-            Happened::Lost { .. }
-            | Happened::Advanced { answer: Some(Err(_)), .. }
-            | Happened::Failed { answer: Some(Err(_)), .. } => self.drained.lost += 1,
-            Happened::Worked { domain, .. } => drop(self.handlers.remove(domain)),
-            _ => {}
-        }
-    }
-
-    fn work<H, F, E>(&mut self, work: Work, handler: &Arc<H>)
-    where
-        H: Fn(Work) -> F + Send + Sync + 'static,
-        F: Future<Output = std::result::Result<(), E>> + Send + 'static,
-        E: std::fmt::Display + Send + 'static,
+    /// Sends what is due in many domains as one call, and tells of each answer, or that there was none.
+    fn call<A, T, F>(
+        &self,
+        items: Vec<A>,
+        send: impl FnOnce(Tenure, Vec<A>) -> F,
+        tell: impl Fn(A, Option<Answer<T>>) -> Heard + Send + 'static,
+    ) where
+        A: Clone + Send + 'static,
+        T: Send + 'static,
+        F: Future<Output = Result<Vec<Answer<T>>>> + Send + 'static,
     {
-        let (domain, offset, token) = (work.domain.clone(), work.offset, work.token);
-        let running = tokio::spawn(handler(work));
-        self.handlers.insert(domain.clone(), running.abort_handle());
-        let tell = self.tell.clone();
+        if items.is_empty() {
+            return;
+        }
+        let sent = send(self.tenure.clone(), items.clone());
+        let (tenure, heard) = (self.tenure.clone(), self.tell.clone());
         tokio::spawn(async move {
-            let well = match running.await {
-                Ok(Ok(())) => true,
-                Ok(Err(error)) => {
-                    tracing::debug!(%domain, offset, %error, "a try failed");
-                    false
-                }
-                Err(error) => {
-                    if error.is_panic() {
-                        tracing::warn!(%domain, offset, "a handler panicked; its try failed");
-                    }
-                    false
-                }
-            };
-            // An error means that the worker has ended.
-            let _ = tell.send(Heard::Happened(Happened::Worked { domain, token, well }));
+            let answers = tenure.outage.watch("domains", sent).await;
+            let mut answers = answers.unwrap_or_default().into_iter();
+            for item in items {
+                // An error means that the worker has ended.
+                let _ = heard.send(tell(item, answers.next()));
+            }
         });
     }
 
@@ -359,20 +617,20 @@ impl Driver {
         if self.kept.get(&domain).is_some_and(|keeping| keeping.token == token) {
             return;
         }
-        let span = Span::of(Duration::from_millis(self.worker.lease_ms));
+        let span = Span::of(Duration::from_millis(self.lease_ms));
         // A lease that was already ours has run for some time: it is renewed at once.
         let asked_at = self.asked_at.remove(&domain).unwrap_or_else(|| span.due(Moment::now()));
         let kept = self.heart.keep((domain.clone(), token), span, asked_at);
         let (hold, tell, of) = (kept.hold.clone(), self.tell.clone(), domain.clone());
         let watch = tokio::spawn(async move {
-            hold.over().await;
-            let _ = tell.send(Heard::Over(of, token));
+            let why = hold.over().await;
+            let _ = tell.send(Heard::Over(of, token, why));
         });
-        self.kept.insert(domain, Keeping { token, _kept: kept, watch: watch.abort_handle() });
+        self.kept.insert(domain, Keeping { token, kept, watch: watch.abort_handle() });
     }
 
     fn look(&self, domain: Arc<str>) {
-        let (tenure, tell) = (self.worker.tenure.clone(), self.tell.clone());
+        let (tenure, tell) = (self.tenure.clone(), self.tell.clone());
         tokio::spawn(async move {
             let seen = async {
                 let (info, now) = (tenure.domain(&domain).show().await?, tenure.now().await?);
@@ -389,122 +647,27 @@ impl Driver {
                 Ok::<_, Error>(Some((info.unwrap_or_else(gone), now)))
             };
             let seen = tenure.outage.watch("looks at domains", seen).await.unwrap_or(None);
-            let _ = tell.send(Heard::Happened(Happened::Looked { domain, seen }));
+            let _ = tell.send(Heard::Happened(domain, Happened::Looked(seen)));
         });
     }
 
-    fn later(&self, ms: u64, happened: Happened) {
+    fn later(&self, ms: u64, domain: Arc<str>, happened: Happened) {
         let tell = self.tell.clone();
         tokio::spawn(async move {
             tokio::time::sleep(Duration::from_millis(ms)).await;
-            let _ = tell.send(Heard::Happened(happened));
-        });
-    }
-
-    fn ask(&self, asks: Vec<(Arc<str>, u64)>) {
-        if asks.is_empty() {
-            return;
-        }
-        let asked_at = Moment::now();
-        let (worker, tell) = (self.worker.clone(), self.tell.clone());
-        tokio::spawn(async move {
-            let acquire = |(domain, offset): &(Arc<str>, u64)| Acquire {
-                domain: domain.clone(),
-                offset: *offset,
-                holder: worker.holder.clone(),
-                lease_ms: Some(worker.lease_ms),
-            };
-            let answers = answered(
-                worker
-                    .tenure
-                    .outage
-                    .watch("domains", worker.tenure.domain_acquire_all(asks.iter().map(acquire).collect()))
-                    .await,
-                asks.len(),
-            );
-            for ((domain, offset), answer) in asks.into_iter().zip(answers) {
-                let _ = tell.send(Heard::Granted(Happened::Asked { domain, offset, answer }, asked_at));
-            }
-        });
-    }
-
-    fn advance(&self, advances: Vec<(Arc<str>, Token, Option<u64>)>) {
-        if advances.is_empty() {
-            return;
-        }
-        let asked_at = Moment::now();
-        let (worker, tell) = (self.worker.clone(), self.tell.clone());
-        tokio::spawn(async move {
-            let advance = |(domain, token, next): &(Arc<str>, Token, Option<u64>)| Advance {
-                domain: domain.clone(),
-                token: *token,
-                next: *next,
-                holder: worker.holder.clone(),
-                lease_ms: Some(worker.lease_ms),
-            };
-            let sent = advances.iter().map(advance).collect();
-            let answers = answered(
-                worker.tenure.outage.watch("domains", worker.tenure.domain_advance_all(sent)).await,
-                advances.len(),
-            );
-            for ((domain, ..), answer) in advances.into_iter().zip(answers) {
-                let _ = tell.send(Heard::Granted(Happened::Advanced { domain, answer }, asked_at));
-            }
-        });
-    }
-
-    fn succeed(&self, succeeds: Vec<(Arc<str>, Token)>) {
-        if succeeds.is_empty() {
-            return;
-        }
-        let (worker, tell) = (self.worker.clone(), self.tell.clone());
-        tokio::spawn(async move {
-            let writes = succeeds.iter().map(|(domain, token)| Held { domain: domain.clone(), token: *token });
-            let answers = answered(
-                worker.tenure.outage.watch("domains", worker.tenure.domain_succeed_all(writes.collect())).await,
-                succeeds.len(),
-            );
-            for ((domain, _), answer) in succeeds.into_iter().zip(answers) {
-                let answer = answer.map(|answer| answer.map(|succeeded| Advanced { succeeded, next: None }));
-                let _ = tell.send(Heard::Happened(Happened::Advanced { domain, answer }));
-            }
-        });
-    }
-
-    fn fail(&self, fails: Vec<(Arc<str>, Token)>) {
-        if fails.is_empty() {
-            return;
-        }
-        let (worker, tell) = (self.worker.clone(), self.tell.clone());
-        tokio::spawn(async move {
-            let writes = fails.iter().map(|(domain, token)| Held { domain: domain.clone(), token: *token });
-            let answers = answered(
-                worker.tenure.outage.watch("domains", worker.tenure.domain_fail_all(writes.collect())).await,
-                fails.len(),
-            );
-            for ((domain, _), answer) in fails.into_iter().zip(answers) {
-                let _ = tell.send(Heard::Happened(Happened::Failed { domain, answer }));
-            }
+            let _ = tell.send(Heard::Happened(domain, happened));
         });
     }
 }
 
-/// The domain in which something was newly acquired.
-fn granted(happened: &Happened) -> Option<&Arc<str>> {
-    let (domain, answer) = match happened {
-        Happened::Asked { domain, answer, .. } => (domain, (*answer)?),
-        Happened::Advanced { domain, answer } => (domain, (*answer)?.ok()?.next?.1),
-        _ => return None,
+/// Whether something was newly acquired.
+fn granted(happened: &Happened) -> bool {
+    let answer = match happened {
+        Happened::Asked(_, answer) => *answer,
+        Happened::Advanced(Some(Ok(advanced))) => advanced.next.map(|(_, answer)| answer),
+        _ => None,
     };
-    matches!(answer, Ok(Acquired::Acquired { .. })).then_some(domain)
-}
-
-/// An answer for each, or none from a store that did not answer.
-fn answered<T>(answers: Result<Vec<Answer<T>>>, count: usize) -> Vec<Option<Answer<T>>> {
-    match answers {
-        Ok(answers) => answers.into_iter().map(Some).collect(),
-        Err(_) => (0..count).map(|_| None).collect(),
-    }
+    matches!(answer, Some(Ok(Acquired::Acquired { .. })))
 }
 
 #[cfg(test)]

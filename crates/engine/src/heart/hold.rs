@@ -42,7 +42,7 @@ impl fmt::Display for Cancelled {
 
 /// The right to one job.
 #[derive(Debug)]
-pub(crate) struct Hold {
+pub struct Hold {
     told: watch::Sender<Option<Cancelled>>,
     /// Nanoseconds of [`Moment`]: the handler must be gone by then.
     safe_until: AtomicU64,

@@ -54,10 +54,8 @@ impl Orchestrator {
 
     /// Advances runs as things happen in them, until this is dropped. With every wake-up lost it looks every second (P5).
     pub async fn keep_advancing(&self) {
-        let mut sweep = Sweep::new(&self.tenure, "the orchestrator", Pace::PROMPT).woken_by(WAKE_ORCHESTRATOR);
-        loop {
-            sweep.step(self.advance(RUNS_PER_STEP), met).await;
-        }
+        let sweep = Sweep::new(&self.tenure, "the orchestrator", Pace::PROMPT).woken_by(WAKE_ORCHESTRATOR);
+        sweep.run(|| self.advance(RUNS_PER_STEP), met).await;
     }
 }
 

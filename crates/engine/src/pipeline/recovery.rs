@@ -54,28 +54,17 @@ impl Recovery {
 
     /// Recovers, and removes runs that are no longer kept, until this is dropped.
     pub async fn keep_recovering(&self) {
-        tokio::join!(self.keep_returning(), self.keep_pruning());
-    }
-
-    async fn keep_returning(&self) {
-        let mut sweep = Sweep::new(&self.tenure, "recovery of pipelines", Pace::PROMPT);
+        let sweep = |what, pace| Sweep::new(&self.tenure, what, pace);
         let met = |Recovered { returned, failed }| {
             if returned + failed > 0 {
                 tracing::info!(returned, failed, "returned stages whose lease ran out");
             }
             Met::of(returned + failed, UNITS_PER_STEP)
         };
-        loop {
-            sweep.step(self.recover(UNITS_PER_STEP), met).await;
-        }
-    }
-
-    async fn keep_pruning(&self) {
-        let mut sweep = Sweep::new(&self.tenure, "pruning of pipelines", Pace::LEISURELY);
-        sweep.begin_late().await;
-        loop {
-            let prune = async { Ok(self.tenure.store.prune_runs(PRUNED_PER_STEP).await?) };
-            sweep.step(prune, |runs| Met::of(runs, PRUNED_PER_STEP)).await;
-        }
+        let prune = || async { Ok(self.tenure.store.prune_runs(PRUNED_PER_STEP).await?) };
+        tokio::join!(
+            sweep("recovery of pipelines", Pace::PROMPT).run(|| self.recover(UNITS_PER_STEP), met),
+            sweep("pruning of pipelines", Pace::LEISURELY).run(prune, |runs| Met::of(runs, PRUNED_PER_STEP)),
+        );
     }
 }

@@ -1,14 +1,12 @@
 //! The worker's verbs: claim a stage or a segment, keep it, end it (P2, P3).
 
 use super::{Act, Beat, Beaten, Claim, Claims, Ended, Ending, NewSegment, Record, Refusal, UnitKey};
+use crate::error::only;
+use crate::rest::look_within;
 use crate::{Error, Result, Tenure, chance};
 use std::time::Duration;
-use tenure_core::{Token, bounds};
+use tenure_core::Token;
 use tenure_store::wake_of_pipeline;
-use tokio::time::Instant;
-
-/// How long a waiting claim sleeps at most before it looks again.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Claims units and ends them under its lease. It cannot make anything `READY`:
 ///
@@ -53,28 +51,15 @@ impl StageWorker {
 
     /// Takes units that are `READY`, waiting up to `wait` for the first. No connection is held while waiting.
     pub async fn claim_within(&self, claim: Claim, wait: Duration) -> Result<Claims> {
-        let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-        bounds::within("wait_ms", wait_ms, 0, bounds::WAIT_MS_MAX)?;
-        let deadline = Instant::now() + wait;
         let mut listener = self.tenure.store.signals().listen(vec![wake_of_pipeline(&claim.pipeline)]);
-        loop {
-            let claims = self.claim(claim.clone()).await?;
-            if !claims.units.is_empty() || Instant::now() >= deadline {
-                return Ok(claims);
-            }
-            tokio::select! {
-                () = listener.woken() => {}
-                () = tokio::time::sleep_until((Instant::now() + LOOK_AGAIN).min(deadline)) => {}
-            }
-        }
+        let nothing = |claims: &Claims| claims.units.is_empty().then_some(None);
+        look_within(wait, &mut listener, || self.claim(claim.clone()), nothing).await
     }
 
     /// Renews a lease; carries progress, and what was recorded of the outputs (P7).
     pub async fn heartbeat(&self, beat: Beat) -> Result<Beaten> {
         beat.check()?;
-        let answers = self.tenure.store.beat_units(vec![beat]).await?;
-        let short = || tenure_store::StoreError::broken("a heartbeat was not answered");
-        Ok(answers.into_iter().next().ok_or_else(short)??)
+        Ok(only(self.tenure.store.beat_units(vec![beat]).await?)??)
     }
 
     /// Ends a claim as done.

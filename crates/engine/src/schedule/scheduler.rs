@@ -96,16 +96,16 @@ impl Tenure {
 
     /// Fires what is due, at its time, until the future is dropped.
     pub async fn keep_scheduling(&self) {
-        let mut sweep = Sweep::new(self, "schedules", Pace::PROMPT);
         let mut told: BTreeSet<String> = BTreeSet::new();
-        loop {
+        let look = || async {
             let begun = tokio::time::Instant::now();
-            let met = |looked: Looked| {
-                tell(&looked, &mut told);
-                met(&looked, begun.elapsed(), chance::signed_unit())
-            };
-            sweep.step(self.fire_due(), met).await;
-        }
+            Ok((self.fire_due().await?, begun.elapsed()))
+        };
+        let met = |(looked, took): (Looked, Duration)| {
+            tell(&looked, &mut told);
+            met(&looked, took, chance::signed_unit())
+        };
+        Sweep::new(self, "schedules", Pace::PROMPT).run(look, met).await;
     }
 }
 

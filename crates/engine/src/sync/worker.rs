@@ -10,6 +10,7 @@ use super::{
 };
 use crate::clock::Moment;
 use crate::heart::{Heart, Leases, Span};
+use crate::signals::told;
 use crate::worker::context::Terms;
 use crate::worker::face::{Ask, Claimed, Face, Offer};
 use crate::worker::handler::Task;
@@ -342,7 +343,7 @@ impl Pass {
         }
         loop {
             let stopped = told(self.stopping.clone());
-            worker.clone().work(self.heart.clone(), stopped, std::future::pending()).await?;
+            worker.clone().work(Some(self.heart.clone()), stopped, std::future::pending()).await?;
             if let Some(info) = self.close().await? {
                 return Ok(info);
             }
@@ -470,14 +471,6 @@ impl Pass {
                 tell(&info);
             }
         }
-    }
-}
-
-/// Returns when it is told.
-async fn told(mut signal: watch::Receiver<bool>) {
-    // A sender that is gone tells nothing any more.
-    if signal.wait_for(|told| *told).await.is_err() {
-        std::future::pending().await
     }
 }
 

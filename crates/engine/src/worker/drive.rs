@@ -52,10 +52,10 @@ struct Driver<F: Face> {
     failed: Option<Error>,
 }
 
-/// Works until `leave`, and without waiting for anyone from `leave_now` on. What is held is kept by `heart`.
+/// Works until `leave`, and without waiting for anyone from `leave_now` on.
 pub(super) async fn drive<F: Face>(
     worker: Worker<F>,
-    heart: Arc<Heart<F::Unit>>,
+    heart: Option<Arc<Heart<F::Unit>>>,
     leave: impl Future<Output = ()>,
     leave_now: impl Future<Output = ()>,
 ) -> Result<F::Report> {
@@ -280,11 +280,12 @@ impl<F: Face> Driver<F> {
         let mut grants: BTreeMap<_, (_, Vec<_>)> = BTreeMap::new();
         for unit in units {
             let span = face.span(unit);
-            let hold = heart::hold(asked_at, span);
+            let hold = unit.hold().unwrap_or_else(|| heart::hold(asked_at, span));
             self.running.add(&hold);
             self.holds.insert((unit.part(), unit.key()), hold.clone());
             grants.entry(unit.key()).or_insert((span, Vec::new())).1.push((unit.part(), hold));
         }
+        let Some(heart) = heart else { return };
         for (key, (span, parts)) in grants {
             heart.granted(key, span, asked_at, parts);
         }

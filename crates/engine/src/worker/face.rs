@@ -1,11 +1,11 @@
 //! What the worker asks of a face: how its units are claimed, begun and ended. All else is the same for jobs, stages,
-//! segments and chunks.
+//! segments, chunks and offsets.
 
 use super::Worker;
 use super::context::{Context, Terms};
 use super::handler::Task;
 use super::outcome::{Outcome, Stop};
-use crate::heart::{Leases, Span};
+use crate::heart::{Hold, Leases, NOT_KEPT, Span};
 use crate::{Error, Result};
 use std::fmt::Debug;
 use std::future::Future;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use tenure_core::{Invalid, Token};
 use tenure_store::{Fenced, StoreError};
 
-/// Something claimed: a job, a stage or segment, a chunk.
+/// Something claimed: a job, a stage or segment, a chunk, an offset.
 pub trait Claimed: Leases + Debug + Send + Sync {
     /// The lease it is held under.
     fn key(&self) -> Self::Key;
@@ -24,6 +24,10 @@ pub trait Claimed: Leases + Debug + Send + Sync {
     fn token(&self) -> Token;
     /// How long one attempt at it may take.
     fn timeout_ms(&self) -> Option<u64> {
+        None
+    }
+    /// The right to it, where the face itself keeps its lease.
+    fn hold(&self) -> Option<Arc<Hold>> {
         None
     }
     /// Whose share of the worker it takes, where there are several.
@@ -114,6 +118,12 @@ pub trait Face: Send + Sync + Sized + 'static {
     /// What a time that is over asks of the store (Q6).
     fn timed_out(error: String) -> Option<Self::Act> {
         Self::act(Err(Stop::from(error)))
+    }
+
+    /// What a lease that could not be kept asks of the store. The attempt counts, as an expiry would: given back, a handler
+    /// that keeps its own heartbeats from the store would be begun for ever (L6).
+    fn not_kept() -> Option<Self::Act> {
+        Self::act(Err(Stop::from(NOT_KEPT)))
     }
 
     /// The ending write for an act.

@@ -169,7 +169,7 @@ impl<F: Face> Writing<F> {
             Ok(ended) => tracing::debug!(unit = ?part, ?ended, "ended"),
             Err(reason) => tracing::warn!(unit = ?part, lease = ?key, %reason, "an ending was refused"),
         }
-        self.common.heart.ended(key, part);
+        self.common.ended(key, part);
         if let Some(cx) = cx {
             match answer {
                 Ok(ended) => self.common.hooks.ended(&cx, act, ended, took),

@@ -60,7 +60,8 @@ use crate::heart::Heart;
 use crate::job::Job;
 use crate::{Error, Result, Tenure};
 use context::Terms;
-use face::{Face, Standing};
+pub use face::Face;
+use face::Standing;
 pub(crate) use jobs::Jobs;
 pub(crate) use points::Points;
 use serde::Serialize;
@@ -226,8 +227,8 @@ impl<F: Face> Worker<F> {
 
     /// Checks what was set up.
     pub(crate) fn prepare(&mut self) -> Result<()> {
-        bounds::name("worker", &self.terms.owner)?;
         F::prepare(self)?;
+        bounds::name("worker", &self.terms.owner)?;
         bounds::within("concurrency", self.plan.concurrency as u64, 1, CONCURRENCY_MAX)?;
         if let Some(timeout_ms) = self.terms.timeout_ms {
             bounds::within("timeout_ms", timeout_ms, 1, bounds::SPAN_MS_MAX)?;
@@ -241,10 +242,10 @@ impl<F: Face> Worker<F> {
         Ok(Arc::new(Heart::start(owner.clone(), tenure.apart(), points.clone()).await?))
     }
 
-    /// Works, having been prepared, on what `heart` keeps.
+    /// Works, having been prepared. What is claimed is kept by `heart`; without one, by the face itself.
     pub(crate) async fn work(
         self,
-        heart: Arc<Heart<F::Unit>>,
+        heart: Option<Arc<Heart<F::Unit>>>,
         leave: impl Future<Output = ()>,
         leave_now: impl Future<Output = ()>,
     ) -> Result<F::Report> {
@@ -267,7 +268,7 @@ impl<F: Standing> Worker<F> {
     ) -> Result<F::Report> {
         self.prepare()?;
         let heart = self.heart().await?;
-        self.work(heart, shutdown, now).await
+        self.work(Some(heart), shutdown, now).await
     }
 
     /// Works until SIGINT or SIGTERM; a second one does not wait for handlers.

@@ -7,7 +7,7 @@ use super::handler::Task;
 use super::hooks::Hooks;
 use super::outcome::{Outcome, Stop};
 use crate::clock::Moment;
-use crate::heart::{self, Cancelled, Heart};
+use crate::heart::{Cancelled, Heart, Leases};
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,17 @@ pub(super) struct Common<F: Face> {
     pub(super) face: Arc<F>,
     pub(super) terms: Arc<Terms>,
     pub(super) hooks: Arc<dyn Hooks<F>>,
-    pub(super) heart: Arc<Heart<F::Unit>>,
+    /// Keeps what is claimed, unless the face does.
+    pub(super) heart: Option<Arc<Heart<F::Unit>>>,
+}
+
+impl<F: Face> Common<F> {
+    /// A unit has ended, and with it the right to it.
+    pub(super) fn ended(&self, key: <F::Unit as Leases>::Key, part: <F::Unit as Leases>::Part) {
+        if let Some(heart) = &self.heart {
+            heart.ended(key, part);
+        }
+    }
 }
 
 /// What all units of a worker are run with.
@@ -125,8 +135,7 @@ impl<F: Face> Floor<F> {
     }
 
     /// What becomes of a unit whose handler ended after it was told to stop. One whose time was over has failed, whatever
-    /// it returned (Q6). One whose lease could not be kept has had its attempt, as an expiry would count it: given back, a
-    /// handler that keeps its own heartbeats from the store would be begun for ever (L6).
+    /// it returned (Q6).
     fn stopped_as(&self, why: Cancelled, cx: &Context<F::Unit>, outcome: Outcome<F::Done>) -> Option<F::Act> {
         match (why, outcome) {
             (Cancelled::TimedOut, outcome) => {
@@ -138,14 +147,14 @@ impl<F: Face> Floor<F> {
                 };
                 F::timed_out(format!("took longer than {} ms{error}", cx.timeout_ms().unwrap_or(0)))
             }
-            (Cancelled::LeaseEnding, Err(Stop::Release)) => F::act(Err(Stop::from(heart::NOT_KEPT))),
+            (Cancelled::LeaseEnding, Err(Stop::Release)) => F::not_kept(),
             (_, outcome) => F::act(outcome),
         }
     }
 
     fn end(&self, cx: &Context<F::Unit>, act: Option<F::Act>, began: Moment) {
         let (key, part) = (cx.unit().key(), cx.unit().part());
-        let Some(act) = act else { return self.common.heart.ended(key, part) };
+        let Some(act) = act else { return self.common.ended(key, part) };
         let ending = F::ending(cx.owner(), key.clone(), part.clone(), act);
         let took = began.until(Moment::now());
         self.endings.send(Due { ending, key, part, hold: cx.hold().clone(), cx: Some(cx.clone()), took });
