@@ -21,7 +21,7 @@ set local tenure.database = '{database}';
 do $$
 declare
     home oid := (select n.oid from pg_namespace n where n.nspname = '{schema}');
-    planted text;
+    planted record;
 begin
     if current_database() <> current_setting('tenure.database') then
         raise exception 'this script is for the database %, not for %', current_setting('tenure.database'), current_database();
@@ -29,8 +29,7 @@ begin
     if home is null then
         raise exception 'there is no schema {schema} here: run `tenure migrate` first';
     end if;
-    planted := (
-        select format('%s belongs to %s', t.what, pg_get_userbyid(t.owner))
+    select t.what, pg_get_userbyid(t.owner) as whose into planted
           from (select 1 as rank, 'schema {schema}' as what, n.nspowner as owner from pg_namespace n where n.oid = home
                 union all
                 select 2, c.oid::regclass::text, c.relowner from pg_class c where c.relnamespace = home
@@ -38,9 +37,11 @@ begin
                 select 3, p.oid::regprocedure::text, p.proowner from pg_proc p where p.pronamespace = home) t
           join pg_roles r on r.oid = t.owner
          where r.rolname not in (current_user, '{owner}') and not r.rolsuper
-         order by t.rank, t.what limit 1);
-    if planted is not null then
-        raise exception '%: it is not trusted, and nothing was granted', planted;
+         order by t.rank, t.what limit 1;
+    if found then
+        raise exception '% belongs to %: it is not trusted, and nothing was granted', planted.what, planted.whose
+            using hint = format('in a database that was copied or renamed, and where %1$I owns nothing else: reassign owned by '
+                                '%1$I to %2$I, and run this again', planted.whose, current_user);
     end if;
 end $$;
 
@@ -48,7 +49,10 @@ end $$;
 do $$
 declare
     mark constant text := format('Tenure: schema {schema} of database %s', current_database());
+    -- Where they made it their own before, whoever has them was given them here.
+    settled constant boolean := (select n.nspowner = to_regrole('{owner}') from pg_namespace n where n.nspname = '{schema}');
     role text;
+    members text;
 begin
     foreach role in array array['{owner}', '{runtime}', '{work}', '{enqueue}', '{read}'] loop
         begin
@@ -58,6 +62,14 @@ begin
             if shobj_description(role::regrole, 'pg_authid') is distinct from mark then
                 raise exception 'the role % is there already, and is not this store''s', role
                     using hint = format('rename or drop it; or, if you made it for this: comment on role %I is %L', role, mark);
+            end if;
+            members := (select string_agg(format('%I', m.rolname), ', ' order by m.rolname)
+                          from pg_auth_members a join pg_roles m on m.oid = a.member
+                         where a.roleid = role::regrole and m.rolname not in (current_user, '{owner}'));
+            if members is not null and settled is not true then
+                raise exception 'the role % was made for an earlier database of this name, and % would be let into this one',
+                                role, members
+                    using hint = format('revoke %I from %s; then run this again, and grant it to those who should have it', role, members);
             end if;
         end;
     end loop;

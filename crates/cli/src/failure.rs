@@ -109,13 +109,13 @@ impl Failure {
 
 impl From<Problem> for Failure {
     fn from(problem: Problem) -> Failure {
-        let exit = match (problem.kind, problem.code) {
-            (Kind::Malformed | Kind::Invalid | Kind::TooLarge | Kind::LeaseLost | Kind::Conflict, _) => 65,
-            (Kind::Absent, _) => 66,
-            (Kind::UnknownOutcome, _) => 75,
-            (Kind::Denied, "store_denied" | "store_foreign") => 77,
-            (Kind::Denied, "store_address") => 2,
-            (Kind::Denied | Kind::Unavailable | Kind::Full | Kind::Broken, _) => 69,
+        let exit = match problem.kind {
+            Kind::Malformed | Kind::Invalid | Kind::TooLarge | Kind::LeaseLost | Kind::Conflict => 65,
+            Kind::Absent => 66,
+            Kind::UnknownOutcome => 75,
+            Kind::Denied => 77,
+            Kind::Address => 2,
+            Kind::Schema | Kind::Unavailable | Kind::Full | Kind::Broken => 69,
         };
         Failure { problem, exit }
     }

@@ -4,7 +4,8 @@ use crate::failure::Failure;
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
-use tenure_wire::text;
+use tenure_wire::reply::{At, Explanation};
+use tenure_wire::{text, time};
 
 /// How results are shown: JSON, a table for a person, or tab-separated lines for a pipe.
 #[derive(Debug)]
@@ -54,6 +55,24 @@ impl Output {
             return;
         }
         self.line(&arranged(header, rows, None));
+    }
+
+    /// What happened, a line for each event.
+    pub(crate) fn events<'a>(&self, events: impl Iterator<Item = (At, &'a str, &'a String)>) {
+        let rows = events.map(|(at, what, message)| [time::show(at.0), what.to_owned(), message.clone()]);
+        self.table(["AT", "WHAT", "MESSAGE"], rows);
+    }
+
+    /// Why something does not run, the most telling reason first.
+    pub(crate) fn reasons(&self, explanation: &Explanation) {
+        explanation.reasons.iter().for_each(|why| self.line(&text::escaped(&why.message)));
+    }
+
+    /// Where the next page begins, if there is one.
+    pub(crate) fn more(&self, cursor: &Option<String>) {
+        if let Some(cursor) = cursor {
+            self.note(&format!("more: --cursor {cursor}"));
+        }
     }
 
     /// A note to the person, beside the data.

@@ -70,3 +70,8 @@ pub(crate) fn to_json<T: Serialize + ?Sized>(field: &str, value: &T) -> Result<S
     serde_json::to_string(value)
         .map_err(|error| Error::Invalid(Invalid::new(Code::JsonSyntax, field, "a value that has a JSON form", error)))
 }
+
+/// What a handler returned, as JSON text; `()` has nothing to keep.
+pub(crate) fn to_json_kept<T: Serialize + ?Sized>(field: &str, value: &T) -> Result<Option<String>> {
+    Ok(Some(to_json(field, value)?).filter(|json| json != "null"))
+}

@@ -71,7 +71,7 @@ pub use tenure_core::retry::Backoff;
 pub use tenure_core::retry::Retry;
 pub use tenure_core::{Actor, Epoch, Invalid, LostReason, Time, Token, bounds, changes};
 pub use tenure_derive::Job;
-pub use tenure_store::{Address, Clock, Finding, Level, Place, StoreError, TransactionError};
+pub use tenure_store::{Address, Clock, Finding, Level, Outcome as StoreOutcome, Place, StoreError, TransactionError};
 pub use transaction::CallerTransaction;
 pub use worker::{Cancelled, Context, Hooks, Outcome, Outcomes, QueueShare, Report, Stop, Worker, worker_name};
 

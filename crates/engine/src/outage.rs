@@ -4,7 +4,7 @@
 //! them and each try. Always true: no more than two lines in [`QUIET`], whatever fails and however often.
 
 use crate::Error;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,6 +14,9 @@ use tenure_store::StoreError;
 /// would end one.
 const QUIET: Duration = Duration::from_secs(10);
 
+/// What failed and was not asked again for as long is taken for answered: its loop may have ended.
+const FORGOTTEN: Duration = Duration::from_secs(60);
+
 /// Whether the store answers, as far as this process knows.
 #[derive(Debug, Default)]
 pub(crate) struct Outage(Mutex<State>);
@@ -22,7 +25,8 @@ pub(crate) struct Outage(Mutex<State>);
 struct State {
     began: Option<Instant>,
     told: bool,
-    failed_at: Option<Instant>,
+    /// What is not answered, and since when not again. A store may answer reads and no writes.
+    failed_at: BTreeMap<&'static str, Instant>,
     /// When the end of one was told last.
     ended_at: Option<Instant>,
     /// What the store answers with another error than that it is away: told once each, until it goes well.
@@ -37,8 +41,8 @@ enum News {
 }
 
 impl State {
-    fn failed(&mut self, now: Instant) -> Option<News> {
-        self.failed_at = Some(now);
+    fn failed(&mut self, what: &'static str, now: Instant) -> Option<News> {
+        self.failed_at.insert(what, now);
         self.began.get_or_insert(now);
         let quiet = self.ended_at.is_some_and(|at| now.duration_since(at) < QUIET);
         if self.told || quiet {
@@ -48,10 +52,16 @@ impl State {
         Some(News::Away)
     }
 
-    /// A call that was sent at `asked_at` was answered. One that was under way when others failed proves nothing.
-    fn answered(&mut self, asked_at: Instant, now: Instant) -> Option<News> {
+    /// A call for `what` that was sent at `asked_at` was answered. One that was under way when others failed proves
+    /// nothing, and neither does one of another kind.
+    fn answered(&mut self, what: &'static str, asked_at: Instant, now: Instant) -> Option<News> {
         let began = self.began?;
-        if self.failed_at.is_some_and(|at| asked_at <= at) {
+        self.failed_at.retain(
+            |failed, at| {
+                if *failed == what { asked_at <= *at } else { now.duration_since(*at) < FORGOTTEN }
+            },
+        );
+        if !self.failed_at.is_empty() {
             return None;
         }
         self.began = None;
@@ -75,12 +85,12 @@ impl Outage {
         let met = answer.as_ref().err().and_then(OfStore::of_store);
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(error @ StoreError::Unavailable { .. }) = met {
-            if state.failed(Instant::now()).is_some() {
-                tracing::warn!(%error, "the store does not answer: {what} and all else wait for it");
+            if state.failed(what, Instant::now()).is_some() {
+                tracing::warn!(%error, "the store does not answer: {what} cannot go on");
             }
             return answer;
         }
-        if let Some(News::Back(span)) = state.answered(asked_at, Instant::now()) {
+        if let Some(News::Back(span)) = state.answered(what, asked_at, Instant::now()) {
             tracing::warn!("the store answers again, after {:.1} s", span.as_secs_f64());
         }
         match met {
@@ -121,11 +131,24 @@ mod tests {
     fn c6_an_outage_is_told_once_and_its_length_at_its_end() {
         let (mut state, start) = (State::default(), Instant::now());
         let at = |ms| start + Duration::from_millis(ms);
-        assert_eq!(state.failed(at(0)), Some(News::Away));
-        assert_eq!(state.failed(at(900)), None);
-        assert_eq!(state.answered(at(500), at(950)), None, "it was sent before the last failure");
-        assert_eq!(state.answered(at(3_000), at(3_001)), Some(News::Back(Duration::from_millis(3_001))));
-        assert_eq!(state.answered(at(3_002), at(3_003)), None);
+        assert_eq!(state.failed("claims", at(0)), Some(News::Away));
+        assert_eq!(state.failed("claims", at(900)), None);
+        assert_eq!(state.answered("claims", at(500), at(950)), None, "it was sent before the last failure");
+        assert_eq!(state.answered("claims", at(3_000), at(3_001)), Some(News::Back(Duration::from_millis(3_001))));
+        assert_eq!(state.answered("claims", at(3_002), at(3_003)), None);
+    }
+
+    #[test]
+    fn c6_reads_that_are_answered_do_not_end_an_outage_of_writes() {
+        let (mut state, start) = (State::default(), Instant::now());
+        let at = |ms| start + Duration::from_millis(ms);
+        assert_eq!(state.failed("endings", at(0)), Some(News::Away));
+        assert_eq!(state.answered("looks", at(10), at(11)), None);
+        assert_eq!(state.answered("endings", at(20), at(21)), Some(News::Back(Duration::from_millis(21))));
+        // Whoever was not answered may never ask again.
+        assert_eq!(state.failed("endings", at(30_000)), Some(News::Away));
+        assert_eq!(state.answered("looks", at(30_001), at(30_002)), None);
+        assert!(state.answered("looks", at(95_000), at(95_001)).is_some());
     }
 
     #[test]
@@ -134,7 +157,8 @@ mod tests {
         let mut told = 0;
         for second in 0..100_u64 {
             let at = |ms: u64| start + Duration::from_millis(second * 1_000 + ms);
-            told += usize::from(state.failed(at(0)).is_some()) + usize::from(state.answered(at(1), at(2)).is_some());
+            told += usize::from(state.failed("claims", at(0)).is_some());
+            told += usize::from(state.answered("claims", at(1), at(2)).is_some());
         }
         assert_eq!(told, 20);
     }

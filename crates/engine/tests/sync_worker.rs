@@ -72,7 +72,7 @@ async fn s5_a_failing_chunk_is_retried_and_a_panic_is_a_failure() {
     assert!(told.load(Ordering::Relaxed) >= 1);
     let chunk = tenure.chunk(sync, "c1").await.unwrap().unwrap();
     assert_eq!((chunk.attempt, chunk.cursor.as_deref()), (3, Some("{\"at\":1}")));
-    assert_eq!(chunk.standing.error_message.as_deref(), Some("the handler panicked"));
+    assert_eq!(chunk.standing.error_message.as_deref(), Some("the handler panicked: on purpose"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

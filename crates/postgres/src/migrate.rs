@@ -173,7 +173,10 @@ fn judge(found: &Found) -> Result<Fit> {
 }
 
 const VERSION: &str = "select coalesce(max(version), 0)::bigint as version from tenure.migration";
-const INSTALLED: &str = "select release, digest from tenure.functions";
+const INSTALLED: &str =
+    "select release, case when exists (select from unnest(names) as n(name) where to_regprocedure(n.name) is null)
+                          then 'in parts' else digest end as digest
+       from tenure.functions";
 
 /// The same for whoever may read no table.
 const TOLD: &str = "select version, release, digest from tenure.installed()";

@@ -7,7 +7,8 @@
 //! on the server, and its connection is used no further. Left alone it would go on waiting for its lock, one session
 //! for each call that gave up, and be carried out in the end: a claim whose jobs belong to nobody. And a server has no
 //! more sessions of a pool than its size, those included that were given up and not closed yet: a commit that waits for
-//! a standby, say.
+//! a standby, say. And calls that may have to wait for a stranger's open transaction never have more than half of them, so
+//! that nobody else waits with them (L10).
 
 use crate::address::PostgresOptions;
 use crate::connect::{Connector, Session};
@@ -70,6 +71,7 @@ impl Database {
         let pool = Pool {
             connector: Connector::new(&options.route, options.connections_max)?,
             turns: Arc::new(Semaphore::new(options.connections_max)),
+            patience: Semaphore::new((options.connections_max / 2).max(1)),
             idle: Mutex::new(Vec::new()),
             returned: Notify::new(),
         };
@@ -106,6 +108,23 @@ impl Database {
     /// Asks for one transaction. A connection lost meanwhile leaves its outcome unknown.
     pub(crate) async fn write(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
         Ok(self.ask(sql, params, true).await??)
+    }
+
+    /// The same for what may have to wait until a stranger's transaction ends: a dedup key, a domain or a sync that it
+    /// holds.
+    pub(crate) async fn write_patiently(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
+        Ok(self.try_write_patiently(sql, params).await??)
+    }
+
+    /// The same, for a caller who looks at refusals.
+    pub(crate) async fn try_write_patiently(&self, sql: &str, params: &[Param<'_>]) -> Result<Answer> {
+        let waiting = tokio::time::timeout(self.timeout, self.pool.patience.acquire()).await;
+        let Ok(Ok(_waiting)) = waiting else {
+            return Err(StoreError::unavailable(
+                "half of all connections wait for transactions of others that stay open",
+            ));
+        };
+        self.ask(sql, params, true).await
     }
 
     /// Asks for one transaction whose refusals the caller looks at.
@@ -170,6 +189,8 @@ struct Pool {
     connector: Connector,
     /// One for each caller who has a connection, or is about to.
     turns: Arc<Semaphore>,
+    /// One for each of them who may have to wait for what others hold.
+    patience: Semaphore,
     /// The latest is used first: the others may then be closed by whoever closes what is idle.
     idle: Mutex<Vec<Session>>,
     returned: Notify,

@@ -73,10 +73,14 @@ pub(crate) async fn check(transaction: &Transaction<'_>, schema: &str, migrating
 
 fn refusal(what: &str, whose: Option<String>, asking: &str, owner: &str, schema: &str) -> String {
     match whose {
+        Some(whose) if what.starts_with("schema ") && whose == owner => format!(
+            "{what} belongs to {owner}, which was not made for this store, and what is in it could do anything in your name; \
+             `tenure migrate --print-roles` prints a script that says what to do"
+        ),
         Some(whose) if what.starts_with("schema ") => format!(
             "{what} belongs to {whose}, neither to {asking} nor to {owner}, and what is in it could do anything in your \
-             name; if it is a store of yours, come as {whose} or hand it over (`alter schema {schema} owner to {owner}`), \
-             else name another schema or have it dropped"
+             name; if it is a store of yours, come as {whose}, or where that owns nothing else hand it over (in a database \
+             that was copied or renamed: `reassign owned by {whose} to {asking}`), else name another schema or have it dropped"
         ),
         Some(whose) => format!(
             "{what} belongs to {whose}, neither to {asking} nor to {owner}, and could do anything in your name; drop it, or \

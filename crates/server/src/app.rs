@@ -1,14 +1,13 @@
 //! What every route works with.
 
 use crate::refused::Refused;
-use axum::extract::{ConnectInfo, FromRequestParts};
-use axum::http::request::Parts;
-use std::convert::Infallible;
+use axum::extract::{ConnectInfo, Request};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::{Actor, Claim, Claims, Ending, Tenure, pipeline};
-use tenure_wire::{Kind, Problem, reply, request};
+use tenure_wire::queue::{reply, request};
+use tenure_wire::{Kind, Problem};
 use tokio::sync::{Mutex, Semaphore, oneshot, watch};
 use tokio::time::Instant;
 
@@ -69,22 +68,8 @@ pub(crate) struct App {
     waiting: Arc<Semaphore>,
     ready: Arc<Mutex<Option<Readiness>>>,
     pub(crate) openapi: Arc<str>,
-}
-
-/// The state for an operator's act: what it does names whoever asked by the address it asked from, and by nothing that it
-/// sent (L8). A router that is not told of addresses, as behind a socket of this machine, says `http:local`.
-pub(crate) struct By(pub(crate) App);
-
-impl FromRequestParts<App> for By {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<By, Infallible> {
-        let actor = match parts.extensions.get::<ConnectInfo<SocketAddr>>() {
-            Some(ConnectInfo(peer)) => Actor::of(format_args!("http:{}", peer.ip().to_canonical())),
-            None => Actor::of(format_args!("http:local")),
-        };
-        Ok(By(App { tenure: app.tenure.acting_as(actor), ..app.clone() }))
-    }
+    /// Who asks, of one request.
+    peer: Option<SocketAddr>,
 }
 
 impl App {
@@ -93,7 +78,22 @@ impl App {
         let others = options.connections_max.div_ceil(3);
         let waiting = options.waiting_max.min(options.connections_max - others);
         let (waiting, ready) = (Arc::new(Semaphore::new(waiting)), Arc::default());
-        App { tenure, options, stopping, waiting, ready, openapi: openapi.into() }
+        App { tenure, options, stopping, waiting, ready, openapi: openapi.into(), peer: None }
+    }
+
+    /// The state for one request.
+    pub(crate) fn asked_by(self, request: &Request) -> App {
+        let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| *peer);
+        App { peer, ..self }
+    }
+
+    /// The library for an operator's act: what it does names whoever asked by the address it asked from, and by nothing
+    /// that it sent (L8). A router that is not told of addresses, as behind a socket of this machine, says `http:local`.
+    pub(crate) fn operator(&self) -> Tenure {
+        self.tenure.acting_as(match self.peer {
+            Some(peer) => Actor::of(format_args!("http:{}", peer.ip().to_canonical())),
+            None => Actor::of(format_args!("http:local")),
+        })
     }
 
     /// Whether the store accepts writes: asked once for all who ask within a second.
@@ -136,8 +136,9 @@ impl App {
         let deadline = Instant::now() + self.options.bulk_time;
         let mut total = tenure::Bulk::default();
         let mut begun = false;
+        let tenure = self.operator();
         loop {
-            let step = match self.ask(self.tenure.operate_step(filter.clone(), action.clone(), before)).await {
+            let step = match self.ask(tenure.operate_step(filter.clone(), action.clone(), before)).await {
                 Ok(step) => step,
                 // A refusal says that nothing was changed. Here something was: it is told, and whoever goes on at the
                 // cursor meets what went wrong.

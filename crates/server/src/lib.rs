@@ -1,7 +1,7 @@
 //! Tenure over HTTP: thin routes over the library, no SQL and no rules.
 //!
 //! [`router`] is the API as an axum router, to be mounted anywhere; [`Server`] runs it on a loopback address, with
-//! recovery beside it. One verb is one file, `routes/<noun>/<verb>.rs`.
+//! recovery beside it. A noun's verbs are in `routes/<noun>.rs`, each beside its description.
 //!
 //! Always true:
 //! - a refusal is `{"error": {"code", "message", …facts}}` and has changed nothing;
@@ -9,6 +9,7 @@
 //!   the log;
 //! - a web page on another site cannot reach the API: `Host` must be a loopback name, and cross-site writes are refused.
 
+mod api;
 mod app;
 mod guard;
 mod openapi;
@@ -40,11 +41,11 @@ pub fn router(tenure: Tenure, options: Options) -> Router {
 
 /// The API on `tenure`; long-polls are answered early once `stopping` is true.
 fn router_until(tenure: Tenure, options: Options, stopping: watch::Receiver<bool>) -> Router {
-    let (router, openapi) = routes::all().split_for_parts();
+    let (router, openapi) = routes::all().finished();
     router
         .fallback(routes::not_found)
         .method_not_allowed_fallback(routes::method_not_allowed)
-        .with_state(App::new(tenure, options, stopping, openapi::finished(openapi)))
+        .with_state(App::new(tenure, options, stopping, openapi))
         .layer(CatchPanicLayer::custom(refused::panicked))
         .layer(from_fn(guard::guard))
 }

@@ -1,15 +1,11 @@
 //! Query strings, read as strictly as bodies.
 
-use axum::extract::{Query, Request};
-use axum::http::{Method, Uri};
-use axum::middleware::Next;
-use axum::response::Response;
+use axum::extract::Query;
+use axum::http::Uri;
 use tenure::bounds;
 use tenure_wire::{Problem, text};
 
-use crate::refused::Refused;
-
-/// The parameters of a list, each once.
+/// The parameters of a query, each once.
 pub(crate) struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
@@ -35,7 +31,7 @@ impl Parameters {
     }
 
     /// The value of `name`, if given.
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+    fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
@@ -54,24 +50,25 @@ impl Parameters {
         read(value).map(Some).ok_or_else(refuse)
     }
 
+    /// The text of `name`, if given.
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        self.get(name).map(str::to_owned)
+    }
+
+    /// Where an earlier page said that the next begins.
+    pub(crate) fn cursor<T>(&self, read: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>, Problem> {
+        self.read_as("cursor", "the next_cursor of an earlier page", read)
+    }
+
+    /// A cursor that is a name.
+    pub(crate) fn cursor_name(&self) -> Result<Option<String>, Problem> {
+        self.cursor(|cursor| bounds::name("cursor", cursor).is_ok().then(|| cursor.to_owned()))
+    }
+
     /// How many items a page may have.
     pub(crate) fn limit(&self) -> Result<u32, Problem> {
         let max = u32::try_from(bounds::LIST_MAX).unwrap_or(u32::MAX);
         let whole = |value: &str| value.parse().ok().filter(|limit| (1..=max).contains(limit));
         Ok(self.read_as("limit", &format!("1 to {max}"), whole)?.unwrap_or(bounds::LIST_DEFAULT))
     }
-}
-
-/// Refuses a query of a write that shares its address with a list: only the list reads one.
-pub(crate) async fn of_lists(request: Request, next: Next) -> Result<Response, Refused> {
-    if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        Parameters::read(request.uri(), &[])?;
-    }
-    Ok(next.run(request).await)
-}
-
-/// Refuses a query where none is read: a parameter that does nothing would pass for one that does.
-pub(crate) async fn none(request: Request, next: Next) -> Result<Response, Refused> {
-    Parameters::read(request.uri(), &[])?;
-    Ok(next.run(request).await)
 }

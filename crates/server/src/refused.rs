@@ -46,7 +46,9 @@ impl From<Problem> for Refused {
             Kind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Kind::LeaseLost | Kind::Conflict => StatusCode::CONFLICT,
             Kind::Absent => StatusCode::NOT_FOUND,
-            Kind::Unavailable | Kind::UnknownOutcome | Kind::Denied => StatusCode::SERVICE_UNAVAILABLE,
+            Kind::Unavailable | Kind::UnknownOutcome | Kind::Denied | Kind::Schema | Kind::Address => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Kind::Full => StatusCode::INSUFFICIENT_STORAGE,
             Kind::Broken => StatusCode::INTERNAL_SERVER_ERROR,
         };

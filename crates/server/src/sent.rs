@@ -1,68 +1,36 @@
-//! What a caller sent: the body, and the part of the path that names something.
+//! What a caller sent: the body, and the parts of the path that name something.
 
-use crate::app::App;
 use crate::refused::Refused;
-use axum::body::Bytes;
-use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequestParts, Path};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::request::Parts as RequestParts;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use futures_util::StreamExt;
-use tenure::bounds;
-use tenure_wire::{Body, Kind, Problem};
+use std::time::Duration;
+use tenure_wire::request::{BYTES_MAX, too_large};
 
-/// Room for the fields around a payload of the largest size: names, an error text, spaces.
-const ENVELOPE: usize = 64 << 10;
-/// Bytes of a body that holds one payload.
-pub(crate) const SINGLE: usize = bounds::BODY_BYTES_MAX + ENVELOPE;
-/// Bytes of a body that holds many.
-pub(crate) const BULK: usize = bounds::BULK_BYTES_MAX + ENVELOPE;
 /// Bytes read of a body that is too large, so that its sender hears the answer instead of a broken connection.
-const READ_MAX: usize = 2 * BULK;
+const READ_MAX: usize = 2 * BYTES_MAX;
 
-/// A body of at most `MAX` bytes that says it is JSON.
-pub(crate) struct Sent<const MAX: usize>(Bytes);
-
-impl<const MAX: usize> Sent<MAX> {
-    /// The body, read as JSON.
-    pub(crate) fn body(&self) -> Result<Body<'_>, Problem> {
-        Body::parse(&self.0)
+/// A body of at most `max` bytes that says it is JSON.
+pub(crate) async fn body(headers: &HeaderMap, body: Body, max: usize, timeout: Duration) -> Result<Bytes, Refused> {
+    let typed = content_type(headers)?;
+    let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    if announced.is_some_and(|bytes: usize| bytes > READ_MAX) {
+        return Err(too_large(max).into());
     }
-
-    /// The body, read as JSON; it may be left out.
-    pub(crate) fn optional_body(&self) -> Result<Body<'_>, Problem> {
-        Body::parse_optional(&self.0)
+    let bytes = tokio::time::timeout(timeout, read(body, max)).await.map_err(|_| {
+        let message = format!("the body did not arrive within {} s", timeout.as_secs());
+        Refused::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
+    })??;
+    if !typed && !bytes.is_empty() {
+        return Err(unsupported("nothing"));
     }
-
-    /// Refuses a body that is longer than one of a single payload may be.
-    pub(crate) fn single(&self) -> Result<(), Problem> {
-        if self.0.len() > SINGLE { Err(too_large(SINGLE)) } else { Ok(()) }
-    }
+    Ok(bytes)
 }
 
-impl<const MAX: usize> FromRequest<App> for Sent<MAX> {
-    type Rejection = Refused;
-
-    async fn from_request(request: Request, app: &App) -> Result<Self, Refused> {
-        let (parts, body) = request.into_parts();
-        let typed = content_type(&parts.headers)?;
-        let announced = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        if announced.is_some_and(|bytes: usize| bytes > READ_MAX) {
-            return Err(too_large(MAX).into());
-        }
-        let timeout = app.options.request_timeout;
-        let bytes = tokio::time::timeout(timeout, read::<MAX>(body)).await.map_err(|_| {
-            let message = format!("the body did not arrive within {} s", timeout.as_secs());
-            Refused::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
-        })??;
-        if !typed && !bytes.is_empty() {
-            return Err(unsupported("nothing"));
-        }
-        Ok(Sent(bytes))
-    }
-}
-
-async fn read<const MAX: usize>(body: axum::body::Body) -> Result<Bytes, Refused> {
+async fn read(body: Body, max: usize) -> Result<Bytes, Refused> {
     let mut chunks = body.into_data_stream();
     let mut kept = Vec::new();
     let mut seen = 0usize;
@@ -73,13 +41,13 @@ async fn read<const MAX: usize>(body: axum::body::Body) -> Result<Bytes, Refused
         if seen > READ_MAX {
             break;
         }
-        if seen <= MAX {
+        if seen <= max {
             kept.extend_from_slice(&chunk);
         } else {
             kept = Vec::new();
         }
     }
-    if seen > MAX { Err(too_large(MAX).into()) } else { Ok(kept.into()) }
+    if seen > max { Err(too_large(max).into()) } else { Ok(kept.into()) }
 }
 
 /// Whether the body says it is JSON; one that says it is something else is refused unread.
@@ -109,38 +77,11 @@ fn unsupported(got: &str) -> Refused {
     refused.fact("field", "Content-Type").fact("limit", "application/json").fact("got", tenure_wire::text::cut(got, 80))
 }
 
-fn too_large(max: usize) -> Problem {
-    // The envelope's room is slack, not a promise.
-    let limit = format!("at most {} bytes", if max == BULK { bounds::BULK_BYTES_MAX } else { bounds::BODY_BYTES_MAX });
-    let problem = Problem::new(Kind::TooLarge, "too_large", format!("the body is too large: {limit}"));
-    problem.fact("field", "body").fact("limit", limit)
-}
-
-/// The part of the path that names a queue or a job, decoded.
-pub(crate) struct Named(pub(crate) String);
-
-impl FromRequestParts<App> for Named {
-    type Rejection = Refused;
-
-    async fn from_request_parts(parts: &mut RequestParts, app: &App) -> Result<Self, Refused> {
-        let Path(name) = Path::<String>::from_request_parts(parts, app).await.map_err(|_| {
-            Refused::new(StatusCode::BAD_REQUEST, "not_utf8", "the path is not UTF-8 under its percent-encoding")
-        })?;
-        Ok(Named(name))
-    }
-}
-
 /// The parts of the path that name something, decoded.
-pub(crate) struct Parts<const N: usize>(pub(crate) [String; N]);
-
-impl<const N: usize> FromRequestParts<App> for Parts<N> {
-    type Rejection = Refused;
-
-    async fn from_request_parts(parts: &mut RequestParts, app: &App) -> Result<Self, Refused> {
-        let refused =
-            || Refused::new(StatusCode::BAD_REQUEST, "not_utf8", "the path is not UTF-8 under its percent-encoding");
-        let Path(named) = Path::<Vec<(String, String)>>::from_request_parts(parts, app).await.map_err(|_| refused())?;
-        let values: Vec<String> = named.into_iter().map(|(_, value)| value).collect();
-        values.try_into().map(Parts).map_err(|_| refused())
-    }
+pub(crate) async fn names<const N: usize>(parts: &mut Parts) -> Result<[String; N], Refused> {
+    let not_utf8 = "the path is not UTF-8 under its percent-encoding";
+    let refused = || Refused::new(StatusCode::BAD_REQUEST, "not_utf8", not_utf8);
+    let Path(named) = Path::<Vec<(String, String)>>::from_request_parts(parts, &()).await.map_err(|_| refused())?;
+    let values: Vec<String> = named.into_iter().map(|(_, value)| value).collect();
+    values.try_into().map_err(|_| refused())
 }

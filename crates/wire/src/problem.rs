@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use tenure::bounds::{Code, Invalid};
 use tenure::pipeline::RunRefusal;
-use tenure::{Conflict, Error, Refusal};
+use tenure::{Conflict, Error, Refusal, StoreError, StoreOutcome};
 
 /// What the caller can do about it; a surface has its own number for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,10 @@ pub enum Kind {
     Full,
     /// The store refuses us.
     Denied,
+    /// The store was laid out by another release.
+    Schema,
+    /// The store's address is wrong.
+    Address,
     /// A bug, or a damaged store.
     Broken,
 }
@@ -136,6 +140,18 @@ impl From<tenure::sync::Refused> for Problem {
     }
 }
 
+impl From<tenure::domain::Refused> for Problem {
+    fn from(refused: tenure::domain::Refused) -> Problem {
+        use tenure::domain::Refused;
+        let problem = Problem::new(Kind::Conflict, refused.code(), refused.to_string());
+        match refused {
+            Refused::BacklogOrdering { expected, got } => problem.fact("expected", expected).fact("got", got),
+            Refused::LeaseLost(reason) => problem.fact("reason", reason.as_str()),
+            Refused::TokenMismatch | Refused::LeaseNotFound => problem,
+        }
+    }
+}
+
 impl From<Error> for Problem {
     fn from(error: Error) -> Problem {
         match error {
@@ -161,28 +177,42 @@ impl From<Error> for Problem {
                 let kind = if absent { Kind::Absent } else { Kind::Conflict };
                 Problem::new(kind, refusal.as_str(), refusal.sentence())
             }
-            other => {
-                let (kind, message) = match other.code() {
-                    "unavailable" => (Kind::Unavailable, "the store does not answer; nothing was changed, try again"),
-                    "unknown_outcome" => (
-                        Kind::UnknownOutcome,
-                        "the store was lost while it worked: this may or may not have been carried out; endings and \
-                         heartbeats can be sent again safely",
-                    ),
-                    "store_full" => (Kind::Full, "the store is full; nothing was changed"),
-                    "schema_newer" => (Kind::Denied, "the store was laid out by a newer Tenure"),
-                    "schema_older" => (Kind::Denied, "the store must be upgraded first: run `tenure migrate`"),
-                    "store_denied" => (Kind::Denied, "the store refuses access"),
-                    "store_foreign" => {
-                        (Kind::Denied, "the store is not trusted: it holds what belongs to somebody else")
-                    }
-                    "store_address" => (Kind::Denied, "the store address is wrong"),
-                    _ => (Kind::Broken, "something is wrong on our side"),
-                };
-                let mut problem = Problem::new(kind, other.code(), message);
-                problem.detail = Some(other.to_string());
-                problem
+            Error::Store(ref store) => {
+                let (kind, message) = of_store(store);
+                Problem { detail: Some(error.to_string()), ..Problem::new(kind, error.code(), message) }
             }
+            // A transaction or an artifact, and what the library may yet learn to say: no request of ours leads there.
+            _ => Problem { detail: Some(error.to_string()), ..Problem::new(Kind::Broken, error.code(), BROKEN) },
         }
+    }
+}
+
+/// Said where a bug is likelier than anything a caller did.
+const BROKEN: &str = "something is wrong on our side";
+
+/// What a caller is told of the store: its own words are for its operator.
+fn of_store(error: &StoreError) -> (Kind, &'static str) {
+    match error {
+        StoreError::Unavailable { outcome: StoreOutcome::NotDone, .. } => {
+            (Kind::Unavailable, "the store does not answer; nothing was changed, try again")
+        }
+        StoreError::Unavailable { outcome: StoreOutcome::Unknown, .. } => (
+            Kind::UnknownOutcome,
+            "the store was lost while it worked: this may or may not have been carried out; endings and heartbeats can \
+             be sent again safely",
+        ),
+        StoreError::Full { .. } => (Kind::Full, "the store is full; nothing was changed"),
+        StoreError::SchemaNewer { .. } | StoreError::FunctionsNewer { .. } => {
+            (Kind::Schema, "the store was laid out by a newer Tenure")
+        }
+        StoreError::SchemaOlder { .. } | StoreError::FunctionsDiffer { .. } => {
+            (Kind::Schema, "the store must be upgraded first: run `tenure migrate`")
+        }
+        StoreError::Denied { .. } => (Kind::Denied, "the store refuses access"),
+        StoreError::Foreign { .. } => {
+            (Kind::Denied, "the store is not trusted: it holds what belongs to somebody else")
+        }
+        StoreError::Address { .. } => (Kind::Address, "the store address is wrong"),
+        _ => (Kind::Broken, BROKEN),
     }
 }

@@ -265,7 +265,8 @@ enum Value<'a> {
     Json(&'a str),
     Texts(Vec<String>),
     Object(Object<'a>),
-    List(Vec<Node<'a>>),
+    /// Of these shapes.
+    List(&'static [&'static Shape], Vec<Node<'a>>),
 }
 
 impl<'a> Value<'a> {
@@ -287,7 +288,7 @@ impl<'a> Value<'a> {
                 Value::Texts(texts.collect::<Result<_, _>>()?)
             }
             Holds::Object(shape) => Value::Object(node.fields(place)?.object(shape)?),
-            Holds::List(count, _) => Value::List(node.list(place, count)?),
+            Holds::List(count, shapes) => Value::List(shapes, node.list(place, count)?),
         })
     }
 }
@@ -341,17 +342,37 @@ impl<'a> Object<'a> {
         object: Object -> Object<'a>;
     }
 
-    /// What `read` makes of the objects of a list, one after the other, each of the shape that its keys tell.
+    /// The thing that a word means, if sent; one that means nothing is refused.
+    pub fn word<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>, Problem> {
+        let Some(word) = self.text(name) else { return Ok(None) };
+        let (place, got) = (self.place(name), text::cut(&word, GOT_CHARS));
+        let refused = || {
+            let message = format!("`{place}` is not known: {got}");
+            Problem::invalid("out_of_bounds", &place, "a known word", &got, message)
+        };
+        parse(&word).map(Some).ok_or_else(refused)
+    }
+
+    /// What `read` makes of the objects of a list, one after the other.
     pub fn list<T>(
         &mut self,
         name: &str,
-        shape: impl Fn(&Fields<'a>) -> &'static Shape,
+        read: impl FnMut(Object<'a>) -> Result<T, Problem>,
+    ) -> Result<Vec<T>, Problem> {
+        self.list_by(name, |_, shapes| shapes[0], read)
+    }
+
+    /// What `read` makes of the objects of a list, each of the shape that its keys tell.
+    pub fn list_by<T>(
+        &mut self,
+        name: &str,
+        shape: impl Fn(&Fields<'a>, &'static [&'static Shape]) -> &'static Shape,
         mut read: impl FnMut(Object<'a>) -> Result<T, Problem>,
     ) -> Result<Vec<T>, Problem> {
-        let Some(Value::List(nodes)) = self.take(name) else { return Ok(Vec::new()) };
+        let Some(Value::List(shapes, nodes)) = self.take(name) else { return Ok(Vec::new()) };
         let item = |(i, node): (usize, Node<'a>)| {
             let fields = node.fields(&format!("{name}[{i}]"))?;
-            let shape = shape(&fields);
+            let shape = shape(&fields, shapes);
             read(fields.object(shape)?)
         };
         nodes.into_iter().enumerate().map(item).collect()

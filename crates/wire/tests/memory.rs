@@ -3,9 +3,9 @@
 
 #![cfg(target_os = "linux")]
 
-use tenure::Retry;
 use tenure::pipeline::{RunId, UnitKey};
-use tenure_wire::{Body, Problem, pipeline, request};
+use tenure::sync::SyncId;
+use tenure_wire::{Problem, pipeline, queue, sync};
 
 /// The most memory that this process ever had, in bytes.
 fn peak() -> usize {
@@ -19,29 +19,33 @@ fn unit() -> UnitKey {
 }
 
 /// Reads `{field: [item, item, …]}`.
-type Read = fn(Body<'_>) -> Result<usize, Problem>;
+type Read = fn(&[u8]) -> Result<usize, Problem>;
 
 #[test]
 fn x_a_list_that_is_too_long_is_refused_before_it_is_read() {
     let held = r#""worker":"w","token":1,"#;
     let lists: [(&str, &str, &str, u64, Read); 9] = [
-        ("jobs", r#"{"kind":"k"}"#, "", 10_000, |body| Ok(request::jobs(body, "q")?.0.len())),
-        ("heartbeats", "{}", "", 10_000, |body| Ok(request::heartbeats(body)?.len())),
-        ("endings", "{}", "", 10_000, |body| Ok(request::endings(body, || Retry::Never)?.len())),
-        ("queues", "\"q\"", r#""worker":"w","#, 100, |body| Ok(request::claim_from(body)?.0.queues.len())),
-        ("kinds", "\"k\"", r#""worker":"w","#, 1_000, |body| Ok(request::claim(body, "q")?.0.queues.len())),
-        ("chunks", r#"{"chunk_hash":"h"}"#, "", 250_000, |body| Ok(request::sync::add(body)?.len())),
-        ("stages", r#"{"name":"s"}"#, r#""name":"p","version":1,"#, 1_000, |body| {
-            Ok(pipeline::definition(body)?.stages.len())
+        ("jobs", r#"{"kind":"k"}"#, "", 10_000, |body| Ok(queue::request::ENQUEUE.read(body, "q".into())?.len())),
+        ("heartbeats", "{}", "", 10_000, |body| Ok(queue::request::HEARTBEATS.read(body, ())?.len())),
+        ("endings", "{}", "", 10_000, |body| Ok(queue::request::ENDINGS.read(body, ())?.len())),
+        ("queues", "\"q\"", r#""worker":"w","#, 100, |body| {
+            Ok(queue::request::CLAIM_FROM.read(body, ())?.0.queues.len())
         }),
-        ("artifacts", "{}", held, 1_000, |body| pipeline::heartbeat(body, unit()).map(|_| 0)),
-        ("segments", "{}", held, 100_000, |body| pipeline::ending(body, unit(), "split", Retry::Never).map(|_| 0)),
+        ("kinds", "\"k\"", r#""worker":"w","#, 1_000, |body| {
+            Ok(queue::request::CLAIM.read(body, "q".into())?.0.queues.len())
+        }),
+        ("chunks", r#"{"chunk_hash":"h"}"#, "", 250_000, |body| Ok(sync::request::ADD.read(body, SyncId(1))?.1.len())),
+        ("stages", r#"{"name":"s"}"#, r#""name":"p","version":1,"#, 1_000, |body| {
+            Ok(pipeline::request::APPLY.read(body, ())?.stages.len())
+        }),
+        ("artifacts", "{}", held, 1_000, |body| pipeline::request::HEARTBEAT.read(body, unit()).map(|_| 0)),
+        ("segments", "{}", held, 100_000, |body| pipeline::request::SPLIT.read(body, unit()).map(|_| 0)),
     ];
     for (field, item, fields, max, read) in lists {
         let count = ((16 << 20) / (item.len() + 1)).max(max as usize + 1);
         let sent = format!("{{{fields}\"{field}\":[{}{item}]}}", format!("{item},").repeat(count - 1));
         let before = peak();
-        let refused = read(Body::parse(sent.as_bytes()).unwrap()).unwrap_err();
+        let refused = read(sent.as_bytes()).unwrap_err();
         let told = refused.to_json()["error"].clone();
         assert_eq!((told["code"].as_str(), told["field"].as_str()), (Some("out_of_bounds"), Some(field)), "{told}");
         assert_eq!(told["got"].as_str(), Some(count.to_string().as_str()), "{told}");

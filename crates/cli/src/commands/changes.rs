@@ -4,7 +4,8 @@ use crate::failure::Failure;
 use crate::output::Output;
 use tenure::Tenure;
 use tenure::changes::{Face, Subject};
-use tenure_wire::{Problem, reply, text, time};
+use tenure_wire::reply::Changes;
+use tenure_wire::{Problem, text};
 
 /// Shows what was changed about `of`.
 pub(super) async fn show(of: Subject, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
@@ -15,10 +16,8 @@ pub(super) async fn show(of: Subject, tenure: &Tenure, output: &Output) -> Resul
         }
     };
     let changes = tenure.changes(of).await?.ok_or_else(|| Problem::absent(&absent))?;
-    output.show(&reply::Changes::from(changes), |output, changes| {
-        let rows = changes.events.iter();
-        let rows = rows.map(|event| [time::show(event.at.0), event.what.to_owned(), event.message.clone()]);
-        output.table(["AT", "WHAT", "MESSAGE"], rows);
+    output.show(&Changes::from(changes), |output, changes| {
+        output.events(changes.events.iter().map(|event| (event.at, event.what, &event.message)));
     });
     Ok(())
 }

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::output::{Output, or_dash};
 use clap::Args;
 use tenure::{Level, Tenure};
-use tenure_wire::reply;
+use tenure_wire::store::Findings;
 
 /// Look at the store's health: durability, schema, pooler, whoever holds vacuum or the write lock back, clocks, room.
 /// Says what was found and what to do; changes nothing. Ends with 1 if a promise does not hold.
@@ -20,7 +20,7 @@ impl Doctor {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let findings = tenure.doctor().await?;
         let worst = findings.iter().map(|finding| finding.level).max().unwrap_or(Level::Fine);
-        output.show(&reply::Findings::from(findings), |output, reply| {
+        output.show(&Findings::from(findings), |output, reply| {
             let rows = reply.findings.iter().map(|finding| {
                 let advice = finding.advice.as_ref();
                 [finding.level.to_owned(), finding.topic.to_owned(), finding.found.clone(), or_dash(advice)]

@@ -7,7 +7,8 @@ use clap::Args;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use tenure::{NewJob, Tenure, Time, bounds};
-use tenure_wire::{reply, request, time};
+use tenure_wire::queue::{reply, request};
+use tenure_wire::time;
 
 /// Jobs of a file that are enqueued in one call, all or none.
 const BATCH: usize = 1_000;

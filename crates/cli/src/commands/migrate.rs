@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use clap::Args;
 use tenure::{Address, Tenure};
-use tenure_wire::reply;
+use tenure_wire::store::{Migrated, Roles};
 
 /// Bring the schema of a PostgreSQL store to this version; prints its number. Every other store looks after itself: an
 /// SQLite file is upgraded whenever it is opened.
@@ -22,14 +22,14 @@ impl Migrate {
     pub(crate) async fn run(self, store: &Address, output: &Output) -> Result<(), Failure> {
         if self.print_roles {
             let script = Tenure::roles(store.as_str()).map_err(|error| Failure::opening(store, error))?;
-            output.show(&reply::Roles { script }, |output, reply| match &reply.script {
+            output.show(&Roles { script }, |output, reply| match &reply.script {
                 Some(script) => output.line(script.trim_end()),
                 None => output.note("this store has no roles: whoever may open it may do everything"),
             });
             return Ok(());
         }
         let version = Tenure::migrate(store.as_str()).await.map_err(|error| Failure::opening(store, error))?;
-        output.show(&reply::Migrated { version }, |output, reply| match reply.version {
+        output.show(&Migrated { version }, |output, reply| match reply.version {
             Some(version) => output.line(&version.to_string()),
             None => output.note("nothing to do: this store upgrades itself whenever it is opened"),
         });

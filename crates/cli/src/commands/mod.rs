@@ -1,4 +1,4 @@
-//! The commands: `commands/<noun>/<verb>.rs`, one verb one file.
+//! The commands: a noun's verbs are in `commands/<noun>.rs`; what is long has a file of its own below it.
 
 mod changes;
 mod completions;
@@ -24,6 +24,7 @@ use crate::output::Output;
 use crate::service::Service;
 use clap::Subcommand;
 use tenure::Tenure;
+use tenure_wire::{Problem, text};
 
 /// What can be asked of `tenure`.
 #[derive(Debug, Subcommand)]
@@ -112,4 +113,14 @@ impl Command {
             Command::Store(store) => store.run(tenure, output).await,
         }
     }
+}
+
+/// Something by its name, which may be anything.
+fn named(noun: &str, name: &str) -> String {
+    format!("{noun} {}", text::cut(name, 128))
+}
+
+/// What was asked for, unless it is not on record.
+fn found<T>(what: &str, found: Option<T>) -> Result<T, Failure> {
+    found.ok_or_else(|| Problem::absent(what).into())
 }

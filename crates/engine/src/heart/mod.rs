@@ -17,6 +17,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use pulse::{Event, Order, Pulse, safe_until};
 use std::collections::HashMap;
+use std::fmt::Debug;
 use std::hash::Hash;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -38,11 +39,11 @@ pub(crate) type Opening =
     Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = Result<(Arc<dyn Store>, Arc<Outage>), StoreError>>>> + Send>;
 
 /// The leases of a face.
-pub(crate) trait Leases: 'static {
+pub trait Leases: 'static {
     /// What names a lease, no two at once alike.
-    type Key: Clone + Ord + Hash + Send + 'static;
+    type Key: Clone + Debug + Ord + Hash + Send + Sync + 'static;
     /// What is worked on under a lease, if it is more than one thing.
-    type Part: Eq + Hash + Send + 'static;
+    type Part: Clone + Debug + Ord + Hash + Send + Sync + 'static;
 
     /// Renews leases, each answered on its own: what an operator wants cancelled under it, or why it is lost.
     fn beat(

@@ -20,7 +20,7 @@ const ASK_BESIDE: f64 = 1.0 / 4.0;
 
 /// How long a lease runs, and after how much of it it is renewed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Span {
+pub struct Span {
     lease: Duration,
     every: Duration,
 }

@@ -2,122 +2,89 @@
 
 use super::artifacts::{self, ArtifactStore, Hashing, Reader, Validity, validate};
 use super::{Artifact, Beat, ClaimedUnit, Record, RunId, Sealed, UnitKey};
-use crate::heart::{Cancelled, Hold};
+use crate::Result;
 use crate::job::to_json;
-use crate::{Result, Tenure};
+use crate::worker::Context;
 use serde::Serialize;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 use tenure_core::Page;
-use tenure_core::Token;
 use tenure_core::pipeline::Unit;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// One attempt at one stage or segment, in the hands of its handler. Cheap to clone.
+/// One attempt at one stage or segment, in the hands of its handler. Cheap to clone. Whatever any [`Context`] has, it has:
+/// the token, the owner, being told to stop, shared state.
 #[derive(Clone)]
 pub struct StageContext {
-    attempt: Arc<Running>,
+    cx: Context<ClaimedUnit>,
+    artifacts: Arc<dyn ArtifactStore>,
+    /// What this attempt has recorded so far.
+    made: Arc<Mutex<Vec<Artifact>>>,
 }
 
-pub(super) struct Running {
-    pub(super) unit: ClaimedUnit,
-    pub(super) owner: String,
-    pub(super) hold: Arc<Hold>,
-    pub(super) tenure: Tenure,
-    pub(super) artifacts: Arc<dyn ArtifactStore>,
-    /// What this attempt has recorded so far.
-    pub(super) made: Mutex<Vec<Artifact>>,
+impl Deref for StageContext {
+    type Target = Context<ClaimedUnit>;
+
+    fn deref(&self) -> &Context<ClaimedUnit> {
+        &self.cx
+    }
 }
 
 impl StageContext {
-    pub(super) fn new(attempt: Running) -> StageContext {
-        StageContext { attempt: Arc::new(attempt) }
-    }
-
-    /// Everything that was claimed.
-    #[must_use]
-    pub fn unit(&self) -> &ClaimedUnit {
-        &self.attempt.unit
+    pub(super) fn new(cx: Context<ClaimedUnit>, artifacts: Arc<dyn ArtifactStore>) -> StageContext {
+        StageContext { cx, artifacts, made: Arc::default() }
     }
 
     /// The run.
     #[must_use]
     pub fn run(&self) -> RunId {
-        self.attempt.unit.run
+        self.unit().run
     }
 
     /// The stage.
     #[must_use]
     pub fn stage(&self) -> &str {
-        &self.attempt.unit.stage
+        &self.unit().stage
     }
 
     /// The segment, if it is one.
     #[must_use]
     pub fn segment(&self) -> Option<&str> {
-        self.attempt.unit.segment.as_deref()
+        self.unit().segment.as_deref()
     }
 
     /// Which attempt this is, from 1.
     #[must_use]
     pub fn attempt(&self) -> u32 {
-        self.attempt.unit.attempt
-    }
-
-    /// The fencing token of this claim (L2): a database that keeps the last one it saw can refuse an older writer.
-    #[must_use]
-    pub fn token(&self) -> Token {
-        self.attempt.unit.token
-    }
-
-    /// The name under which the lease is held.
-    #[must_use]
-    pub fn owner(&self) -> &str {
-        &self.attempt.owner
-    }
-
-    /// The store this unit came from.
-    #[must_use]
-    pub fn tenure(&self) -> &Tenure {
-        &self.attempt.tenure
-    }
-
-    /// Returns when the handler must stop, with the reason.
-    pub async fn cancelled(&self) -> Cancelled {
-        self.attempt.hold.stopped().await
-    }
-
-    /// Why the handler must stop, if it must; for code that does not await.
-    #[must_use]
-    pub fn is_cancelled(&self) -> Option<Cancelled> {
-        self.attempt.hold.told()
+        self.unit().attempt
     }
 
     /// Tells people how far the work is.
     pub async fn progress<T: Serialize + ?Sized>(&self, progress: &T) -> Result<()> {
         let beat = Beat { progress: Some(to_json("progress", progress)?), ..self.beat() };
-        self.attempt.tenure.stage_worker().heartbeat(beat).await.map(drop)
+        self.tenure().stage_worker().heartbeat(beat).await.map(drop)
     }
 
     /// The segments of this stage with their outputs, a page at a time, from after the number of the last one seen: what
     /// a join works on.
     pub async fn segments(&self, after: Option<i64>, limit: u32) -> Result<Page<Unit>> {
-        self.attempt.tenure.segments(self.run(), self.stage(), after, limit).await
+        self.tenure().segments(self.run(), self.stage(), after, limit).await
     }
 
     /// The path of an artifact of this unit.
     #[must_use]
     pub fn path(&self, name: &str) -> String {
-        let ClaimedUnit { run, stage, version, segment, .. } = &self.attempt.unit;
+        let ClaimedUnit { run, stage, version, segment, .. } = self.unit();
         artifacts::path(*run, stage, *version, segment.as_deref(), name)
     }
 
     /// The artifact that an earlier attempt at this unit recorded under `name`, if it is still as it was recorded.
     pub async fn reuse(&self, name: &str) -> Result<Option<Artifact>> {
         let path = self.path(name);
-        let recorded = self.attempt.unit.record.iter().flat_map(|record| &record.artifacts);
+        let recorded = self.unit().record.iter().flat_map(|record| &record.artifacts);
         let Some(artifact) = recorded.into_iter().find(|artifact| artifact.path == path) else { return Ok(None) };
-        if validate(&*self.attempt.artifacts, artifact).await? != Validity::Valid {
+        if validate(&*self.artifacts, artifact).await? != Validity::Valid {
             return Ok(None);
         }
         self.keep(artifact.clone());
@@ -139,7 +106,7 @@ impl StageContext {
         // Attempts that overlap, as one that lost its lease may, never share a temporary file.
         let temporary = format!("{path}.tmp-{}", self.token());
         let mut from = Hashing::new(from);
-        let written = match self.attempt.artifacts.write(&temporary, Box::pin(&mut from)).await {
+        let written = match self.artifacts.write(&temporary, Box::pin(&mut from)).await {
             Ok(()) => {
                 let (size, blake3) = from.fingerprint();
                 let artifact = Artifact { path, size, blake3 };
@@ -151,12 +118,12 @@ impl StageContext {
         };
         match written {
             Ok(artifact) => {
-                self.attempt.artifacts.publish(&temporary, &artifact.path).await?;
+                self.artifacts.publish(&temporary, &artifact.path).await?;
                 Ok(artifact)
             }
             Err(refused) => {
                 // Best effort: nobody takes a temporary file for an artifact.
-                let _ = self.attempt.artifacts.remove(&temporary).await;
+                let _ = self.artifacts.remove(&temporary).await;
                 Err(refused)
             }
         }
@@ -172,14 +139,14 @@ impl StageContext {
 
     /// Opens an artifact of any unit, to be read in pieces. Its end is an error unless all of it was what was recorded.
     pub async fn open(&self, artifact: &Artifact) -> Result<Reader<'static>> {
-        let found = self.attempt.artifacts.open(&artifact.path).await?;
+        let found = self.artifacts.open(&artifact.path).await?;
         let found = found.ok_or_else(|| artifacts::failed(&artifact.path, "it is missing"))?;
         Ok(Box::pin(Hashing::new(found).expecting(artifact)))
     }
 
     /// The artifacts that a prerequisite of this stage recorded.
     pub async fn artifacts_of(&self, stage: &str) -> Result<Vec<Artifact>> {
-        let found = self.attempt.tenure.run(self.run()).await?;
+        let found = self.tenure().run(self.run()).await?;
         let stages = found.into_iter().flat_map(|(_, stages)| stages);
         let unit = stages.map(|of| of.unit).find(|unit| unit.stage == stage);
         Ok(unit.and_then(|unit| unit.record).map(|record| record.artifacts).unwrap_or_default())
@@ -187,33 +154,33 @@ impl StageContext {
 
     /// What this attempt has made, instead of an earlier record of the same path.
     fn keep(&self, artifact: Artifact) {
-        let mut made = self.attempt.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         made.retain(|other| other.path != artifact.path);
         made.push(artifact);
     }
 
     fn forget(&self, artifact: &Artifact) {
-        let mut made = self.attempt.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         made.retain(|other| other != artifact);
     }
 
     pub(super) fn made(&self, sealed: Option<Sealed>) -> Record {
-        let artifacts = self.attempt.made.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let artifacts = self.made.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Record { token: self.token(), artifacts, sealed }
     }
 
     /// Records what was made so far, by a fenced write.
     pub(super) async fn record(&self, sealed: Option<Sealed>) -> Result<()> {
         let beat = Beat { record: Some(self.made(sealed)), ..self.beat() };
-        self.attempt.tenure.stage_worker().heartbeat(beat).await.map(drop)
+        self.tenure().stage_worker().heartbeat(beat).await.map(drop)
     }
 
     pub(super) fn artifact_store(&self) -> &dyn ArtifactStore {
-        &*self.attempt.artifacts
+        &*self.artifacts
     }
 
     pub(super) fn key(&self) -> UnitKey {
-        self.attempt.unit.key()
+        self.unit().key()
     }
 
     fn beat(&self) -> Beat {
@@ -224,14 +191,14 @@ impl StageContext {
     /// outputs and artifacts of its segments. The same fingerprint means that the same outputs still count.
     pub(super) async fn fingerprint(&self) -> Result<String> {
         let mut hasher = blake3::Hasher::new();
-        let unit = &self.attempt.unit;
+        let unit = self.unit();
         let mut add = |text: &str| {
             hasher.update(&(text.len() as u64).to_le_bytes());
             hasher.update(text.as_bytes());
         };
         add(&unit.input);
         if unit.segment.is_none() {
-            let found = self.attempt.tenure.run(unit.run).await?;
+            let found = self.tenure().run(unit.run).await?;
             let stages: Vec<Unit> = found.into_iter().flat_map(|(_, stages)| stages).map(|of| of.unit).collect();
             let needs = stages.iter().find(|of| of.stage == unit.stage).map(|of| of.needs.clone()).unwrap_or_default();
             for of in stages.iter().filter(|of| needs.contains(&of.stage)) {

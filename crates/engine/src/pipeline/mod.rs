@@ -39,7 +39,6 @@
 
 pub mod artifacts;
 mod context;
-mod leases;
 mod orchestrator;
 mod recovery;
 mod runtime;

@@ -1,43 +1,33 @@
-//! A worker with handlers: claims stages, keeps their leases, runs their handlers, and writes how they ended.
+//! A worker with handlers: stages and segments as the face of a [`Worker`].
 //!
-//! Always true:
-//! - nothing is written about a unit except under its lease (P3);
-//! - a handler is dropped before the store can give its work away (L5);
+//! Always true, beside what holds for every worker:
 //! - outputs that were recorded whole and are still valid are not made again (P7);
 //! - a commit action runs last: after the outputs are recorded, while the lease is held.
 
 use super::artifacts::{ArtifactStore, Folder, Validity, validate};
-use super::context::{Running, StageContext};
-use super::leases::Units;
-use super::{Act, Claim, ClaimedUnit, Ending, NewSegment, Sealed};
-use crate::clock::Moment;
-use crate::heart::{Cancelled, Heart, Hold, NOT_KEPT, Span};
-use crate::job::to_json;
-use crate::{Error, Outcome, Result, Stop, Tenure, chance, worker_name};
-use futures_util::future::BoxFuture;
+use super::context::StageContext;
+use super::{Act, Beat, Claim, ClaimedUnit, Ended, Ending, NewSegment, Refusal, Sealed, UnitKey};
+use crate::heart::{Leases, Span};
+use crate::job::{to_json, to_json_kept};
+use crate::worker::context::Terms;
+use crate::worker::face::{Ask, Claimed, Face, Offer, Standing};
+use crate::worker::handler::Task;
+use crate::worker::{Context, Worker, ms, no_handlers};
+use crate::{Outcome, Result, Stop, Tenure, chance, worker_name};
+use futures_util::future::{BoxFuture, try_join_all};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::bounds::{self, Code, Invalid};
-use tenure_core::retry::Retry;
-use tenure_store::wake_of_pipeline;
-use tokio::task::JoinSet;
+use tenure_core::{Invalid, LostReason, Token};
+use tenure_store::{Fenced, Store, StoreError, wake_of_pipeline};
 
-/// Units in hand at once, unless said otherwise.
-const CONCURRENCY: usize = 10;
-/// How long it sleeps at most before it looks again: the floor under lost wake-ups.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// Between tries to write an ending that the store did not answer.
-const FINISH_AGAIN: Duration = Duration::from_millis(100);
-
-type Handler = Arc<dyn Fn(StageContext) -> BoxFuture<'static, std::result::Result<Option<String>, Stop>> + Send + Sync>;
-type Splitter =
-    Arc<dyn Fn(StageContext) -> BoxFuture<'static, std::result::Result<Vec<NewSegment>, Stop>> + Send + Sync>;
-type Commit =
-    Arc<dyn Fn(StageContext, Option<String>) -> BoxFuture<'static, std::result::Result<(), Stop>> + Send + Sync>;
+type Running<T> = BoxFuture<'static, Outcome<T>>;
+type Handler = Arc<dyn Fn(StageContext) -> Running<Option<String>> + Send + Sync>;
+type Splitter = Arc<dyn Fn(StageContext) -> Running<Vec<NewSegment>> + Send + Sync>;
+type Commit = Arc<dyn Fn(StageContext, Option<String>) -> Running<()> + Send + Sync>;
 
 /// A segment that a split asks for.
 #[derive(Clone, Debug)]
@@ -81,11 +71,11 @@ pub struct StageReport {
 }
 
 /// A worker for the stages of a pipeline, being set up. Made by [`Tenure::stages`].
-pub struct Stages {
-    tenure: Tenure,
+pub type Stages = Worker<Units>;
+
+/// The face of a worker of stages and segments.
+pub struct Units {
     pipeline: String,
-    owner: String,
-    concurrency: usize,
     lease: Option<Duration>,
     artifacts: Arc<dyn ArtifactStore>,
     of: BTreeMap<String, Of>,
@@ -95,19 +85,16 @@ impl Tenure {
     /// A worker for stages of `pipeline`, to be set up.
     #[must_use]
     pub fn stages(&self, pipeline: impl Into<String>) -> Stages {
-        Stages {
-            tenure: self.clone(),
-            pipeline: pipeline.into(),
-            owner: worker_name(),
-            concurrency: CONCURRENCY,
-            lease: None,
-            artifacts: Arc::new(Folder::new("artifacts")),
-            of: BTreeMap::new(),
-        }
+        let artifacts = Arc::new(Folder::new("artifacts"));
+        Worker::of(
+            self,
+            worker_name(),
+            Units { pipeline: pipeline.into(), lease: None, artifacts, of: BTreeMap::new() },
+        )
     }
 }
 
-fn input<T: DeserializeOwned>(cx: &StageContext) -> std::result::Result<T, Stop> {
+fn input<T: DeserializeOwned>(cx: &StageContext) -> Outcome<T> {
     let wrong = |error| Stop::from(format!("the input does not read as what {} expects: {error}", cx.stage()));
     serde_json::from_str(&cx.unit().input).map_err(wrong)
 }
@@ -124,9 +111,7 @@ where
         let handler = handler.clone();
         Box::pin(async move {
             let input = input::<I>(&cx)?;
-            let json = to_json("output", &handler(cx, input).await?)?;
-            // `()` has nothing to keep.
-            Ok(Some(json).filter(|json| json != "null"))
+            Ok(to_json_kept("output", &handler(cx, input).await?)?)
         })
     })
 }
@@ -142,7 +127,7 @@ impl Stages {
         F: Fn(StageContext, I) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Outcome<T>> + Send + 'static,
     {
-        self.of.entry(stage.into()).or_default().work = Some(handler(work));
+        self.face.of.entry(stage.into()).or_default().work = Some(handler(work));
         self
     }
 
@@ -156,7 +141,7 @@ impl Stages {
         Fut: Future<Output = Outcome<Vec<Segment<T>>>> + Send + 'static,
     {
         let split = Arc::new(split);
-        self.of.entry(stage.into()).or_default().split = Some(Arc::new(move |cx| {
+        self.face.of.entry(stage.into()).or_default().split = Some(Arc::new(move |cx| {
             let split = split.clone();
             Box::pin(async move {
                 let input = input::<I>(&cx)?;
@@ -179,7 +164,7 @@ impl Stages {
         F: Fn(StageContext, I) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Outcome<T>> + Send + 'static,
     {
-        self.of.entry(stage.into()).or_default().segment = Some(handler(work));
+        self.face.of.entry(stage.into()).or_default().segment = Some(handler(work));
         self
     }
 
@@ -193,7 +178,7 @@ impl Stages {
         Fut: Future<Output = Outcome<()>> + Send + 'static,
     {
         let commit = Arc::new(commit);
-        self.of.entry(stage.into()).or_default().commit = Some(Arc::new(move |cx, output| {
+        self.face.of.entry(stage.into()).or_default().commit = Some(Arc::new(move |cx, output| {
             let commit = commit.clone();
             Box::pin(async move {
                 let output = serde_json::from_str(output.as_deref().unwrap_or("null"));
@@ -204,250 +189,167 @@ impl Stages {
         self
     }
 
-    /// Units in hand at once; 10 unless said otherwise.
-    #[must_use]
-    pub fn concurrency(mut self, concurrency: usize) -> Stages {
-        self.concurrency = concurrency;
-        self
-    }
-
     /// How long a lease lasts between heartbeats, instead of what each stage says.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Stages {
-        self.lease = Some(lease);
-        self
-    }
-
-    /// The name under which leases are held.
-    #[must_use]
-    pub fn name(mut self, owner: impl Into<String>) -> Stages {
-        self.owner = owner.into();
+        self.face.lease = Some(lease);
         self
     }
 
     /// Where artifacts are kept; by default the folder `artifacts`.
     #[must_use]
     pub fn artifacts(mut self, artifacts: impl ArtifactStore) -> Stages {
-        self.artifacts = Arc::new(artifacts);
+        self.face.artifacts = Arc::new(artifacts);
         self
     }
+}
 
-    /// Works until `shutdown`; what is in hand then is dropped and given back.
-    pub async fn run_until(self, shutdown: impl Future<Output = ()>) -> Result<StageReport> {
-        self.work(shutdown, false).await
+impl Leases for ClaimedUnit {
+    type Key = (UnitKey, Token);
+    type Part = ();
+
+    async fn beat(
+        store: Arc<dyn Store>,
+        owner: String,
+        keys: Vec<(UnitKey, Token)>,
+    ) -> std::result::Result<Vec<Fenced<Vec<()>>>, StoreError> {
+        let beats = keys.into_iter().map(|(unit, token)| Beat::new(unit, &owner, token)).collect();
+        let answers = store.beat_units(beats).await?;
+        Ok(answers.into_iter().map(|answer| answer.map(|_| Vec::new())).collect())
+    }
+}
+
+impl Claimed for ClaimedUnit {
+    fn key(&self) -> (UnitKey, Token) {
+        (ClaimedUnit::key(self), self.token)
     }
 
-    /// Works until nothing of its stages is `READY`.
-    pub async fn drain(self) -> Result<StageReport> {
-        self.work(std::future::pending(), true).await
+    fn part(&self) {}
+
+    fn token(&self) -> Token {
+        self.token
+    }
+}
+
+impl Units {
+    fn claim_of(&self, owner: &str, max: u32) -> Claim {
+        let (pipeline, owner) = (self.pipeline.clone(), owner.to_owned());
+        Claim { pipeline, stages: self.of.keys().cloned().collect(), owner, max, lease_ms: self.lease.map(ms) }
+    }
+}
+
+impl Standing for Units {}
+
+impl Face for Units {
+    type Unit = ClaimedUnit;
+    type Done = Act;
+    type Act = Act;
+    type Ending = Ending;
+    type Ended = Ended;
+    type Report = StageReport;
+
+    const CLAIMS: &'static str = "stages";
+
+    fn prepare(worker: &mut Stages) -> Result<()> {
+        if worker.face.of.is_empty() {
+            return Err(no_handlers());
+        }
+        Ok(worker.face.claim_of(&worker.terms.owner, 1).check()?)
     }
 
-    async fn work(self, shutdown: impl Future<Output = ()>, drain: bool) -> Result<StageReport> {
-        let claim = self.claim()?;
-        let heart = Arc::new(Heart::<Units>::start(self.owner.clone(), self.tenure.apart(), None).await?);
-        let floor = Arc::new(self);
-        let worker = floor.tenure.stage_worker();
-        let mut report = StageReport::default();
-        let mut hands: JoinSet<Came> = JoinSet::new();
-        let mut shutdown = std::pin::pin!(shutdown);
-        let (stop, stopped) = tokio::sync::watch::channel(false);
-        // Listening begins before the first look, so that nothing in between is missed.
-        let mut listener = floor.tenure.store.signals().listen(vec![wake_of_pipeline(&floor.pipeline)]);
-        loop {
-            let free = floor.concurrency - hands.len();
-            if free > 0 {
-                let claim = claim.clone().max(free.min(bounds::CLAIM_MAX as usize) as u32);
-                // One look: a lease is counted from when it was asked for, and a wait would be taken off it.
-                let asked_at = Moment::now();
-                let looked = tokio::select! {
-                    () = &mut shutdown => break,
-                    claims = floor.tenure.outage.watch("stages", worker.claim(claim)) => claims,
-                };
-                match looked {
-                    Ok(claims) => {
-                        let none = claims.units.is_empty();
-                        for unit in claims.units {
-                            hands.spawn(attempt(floor.clone(), heart.clone(), unit, asked_at, stopped.clone()));
-                        }
-                        if none && hands.is_empty() && drain {
-                            break;
-                        }
-                    }
-                    Err(Error::Store(error)) => {
-                        if drain {
-                            return Err(error.into());
-                        }
-                        tokio::select! {
-                            () = &mut shutdown => break,
-                            () = tokio::time::sleep(Duration::from_secs(1)) => {}
-                        }
-                    }
-                    Err(other) => return Err(other),
-                }
+    fn wakes(&self) -> Vec<String> {
+        vec![wake_of_pipeline(&self.pipeline)]
+    }
+
+    fn span(&self, unit: &ClaimedUnit) -> Span {
+        Span::of(Duration::from_millis(unit.lease_ms))
+    }
+
+    async fn claim(&self, terms: &Terms, ask: Ask) -> Result<Offer<ClaimedUnit>> {
+        let claims = terms.tenure.stage_worker().claim(self.claim_of(&terms.owner, ask.max)).await?;
+        Ok(Offer { units: claims.units, again_in: None, limited: true, held: false })
+    }
+
+    fn log_span(cx: &Context<ClaimedUnit>) -> tracing::Span {
+        let unit = cx.unit();
+        tracing::info_span!("stage", unit = %unit.key(), attempt = unit.attempt)
+    }
+
+    fn begin(self: &Arc<Self>, cx: Context<ClaimedUnit>) -> Option<Task<Act>> {
+        let of = self.of.get(&cx.unit().stage).cloned().unwrap_or_default();
+        Some(Task::spawn(done(of, StageContext::new(cx, self.artifacts.clone()))))
+    }
+
+    fn act(outcome: Outcome<Act>) -> Option<Act> {
+        Some(outcome.unwrap_or_else(|stop| match stop {
+            Stop::Release => Act::Release,
+            failed => {
+                let (error, retry) = failed.failure(chance::signed_unit());
+                Act::Fail { error, retry }
             }
-            tokio::select! {
-                () = &mut shutdown => break,
-                Some(ended) = hands.join_next() => report.add(ended.unwrap_or(Came::Failed)),
-                // New work may have come for the slots that are free.
-                () = listener.woken(), if hands.len() < floor.concurrency => {}
-                () = tokio::time::sleep(LOOK_AGAIN), if hands.len() < floor.concurrency => {}
-            }
-        }
-        let _ = stop.send(true);
-        while let Some(ended) = hands.join_next().await {
-            report.add(ended.unwrap_or(Came::Failed));
-        }
-        Ok(report)
+        }))
     }
 
-    fn claim(&self) -> Result<Claim> {
-        if self.of.is_empty() {
-            return Err(Invalid::new(Code::OutOfBounds, "handlers", "at least one: call `handle`", "none").into());
-        }
-        bounds::within("concurrency", self.concurrency as u64, 1, 10_000)?;
-        let lease_ms = self.lease.map(|lease| u64::try_from(lease.as_millis()).unwrap_or(u64::MAX));
-        let stages = self.of.keys().cloned().collect();
-        let (pipeline, owner) = (self.pipeline.clone(), self.owner.clone());
-        let claim = Claim { pipeline, stages, owner, max: 1, lease_ms };
-        claim.check()?;
-        Ok(claim)
+    fn ending(owner: &str, (unit, token): (UnitKey, Token), (): (), act: Act) -> Ending {
+        Ending { unit, owner: owner.to_owned(), token, act }
     }
-}
 
-/// How an attempt ended, for the report.
-#[derive(Clone, Copy, Debug)]
-enum Came {
-    Completed,
-    Skipped,
-    Split,
-    Failed,
-    Released,
-    Refused,
-}
-
-impl StageReport {
-    fn add(&mut self, ended: Came) {
-        match ended {
-            Came::Completed => self.completed += 1,
-            Came::Skipped => {
-                self.completed += 1;
-                self.skipped += 1;
-            }
-            Came::Split => self.split += 1,
-            Came::Failed => self.failed += 1,
-            Came::Released => self.released += 1,
-            Came::Refused => self.refused += 1,
-        }
+    fn check(ending: &mut Ending) -> std::result::Result<(), Invalid> {
+        ending.check()
     }
-}
 
-/// One unit, from its claim to its ending.
-async fn attempt(
-    floor: Arc<Stages>,
-    heart: Arc<Heart<Units>>,
-    unit: ClaimedUnit,
-    asked_at: Moment,
-    mut stopped: tokio::sync::watch::Receiver<bool>,
-) -> Came {
-    let token = unit.token;
-    let span = Span::of(Duration::from_millis(unit.lease_ms));
-    let kept = heart.keep((unit.key(), token), span, asked_at);
-    let cx = StageContext::new(Running {
-        unit,
-        owner: floor.owner.clone(),
-        hold: kept.hold.clone(),
-        tenure: floor.tenure.clone(),
-        artifacts: floor.artifacts.clone(),
-        made: Default::default(),
-    });
-    // In a task of its own: a handler that panics has failed, and takes nobody with it.
-    let mut task = tokio::spawn(done(floor.clone(), cx.clone()));
-    let (act, ended) = tokio::select! {
-        biased;
-        ended = &mut task => match ended {
-            Ok(Ok(done)) => done,
-            Ok(Err(Stop::Release)) if kept.hold.told() == Some(Cancelled::LeaseEnding) => not_kept(),
-            Ok(Err(stop)) => (failed(stop), Came::Failed),
-            Err(error) => (failed(Stop::from(format!("the handler panicked: {error}"))), Came::Failed),
-        },
-        why = kept.hold.over() => {
-            task.abort();
-            tracing::info!(unit = %cx.key(), %token, %why, "a handler was stopped");
-            not_kept()
-        }
-        _ = stopped.wait_for(|stopped| *stopped) => {
-            task.abort();
-            (Act::Release, Came::Released)
-        }
-    };
-    let ending = Ending { unit: cx.key(), owner: floor.owner.clone(), token, act };
-    let written = finish(&floor, &kept.hold, ending).await;
-    if written { ended } else { Came::Refused }
-}
-
-/// Writes an ending, again and again while the lease may still be held: the same one twice counts once (L12).
-async fn finish(floor: &Stages, hold: &Hold, ending: Ending) -> bool {
-    loop {
-        match floor.tenure.stage_worker().finish(ending.clone()).await {
-            Ok(_) => return true,
-            Err(Error::Store(error)) if !hold.gone() && Moment::now() < hold.safe_until() => {
-                tracing::debug!(%error, "an ending goes unanswered");
-                tokio::time::sleep(FINISH_AGAIN).await;
-            }
-            Err(error) => {
-                tracing::info!(unit = %ending.unit, %error, "an ending was refused");
-                return false;
-            }
-        }
+    fn act_of(ending: &mut Ending) -> &mut Act {
+        &mut ending.act
     }
-}
 
-/// The end of an attempt whose lease could not be kept. It counts, as an expiry would: given back, a handler that keeps
-/// its own heartbeats from the store would be begun for ever (L6).
-fn not_kept() -> (Act, Came) {
-    (failed(Stop::from(NOT_KEPT)), Came::Failed)
-}
+    async fn finish(&self, terms: &Terms, endings: Vec<Ending>) -> std::result::Result<Vec<Fenced<Ended>>, StoreError> {
+        let answers = try_join_all(endings.into_iter().map(|ending| terms.tenure.store.finish_unit(ending))).await?;
+        let lost = |refusal| match refusal {
+            Refusal::Lost(reason) => reason,
+            // Nobody is asked to split what cannot be split.
+            Refusal::NotSegmented | Refusal::AlreadySplit => LostReason::Unknown,
+        };
+        Ok(answers.into_iter().map(|answer| answer.map_err(lost)).collect())
+    }
 
-fn failed(stop: Stop) -> Act {
-    let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX).min(bounds::SPAN_MS_MAX);
-    let (error, retry) = match stop {
-        Stop::Retry { error, after: None } => (error, Retry::Policy { chance: chance::signed_unit() }),
-        Stop::Retry { error, after: Some(after) } => (error, Retry::In { delay_ms: ms(after) }),
-        // A stage has no word for "not now": it fails, and is tried again when asked for.
-        Stop::Snooze { delay } => ("put off by its handler".to_owned(), Retry::In { delay_ms: ms(delay) }),
-        Stop::Cancel { why } => (why, Retry::Cancel),
-        Stop::Fail { why } => (why, Retry::Never),
-        Stop::Release => return Act::Release,
-    };
-    Act::Fail { error, retry }
+    fn count(report: &mut StageReport, ending: &Ending, answer: &Fenced<Ended>) {
+        let counted = match (&ending.act, answer) {
+            (_, Err(_)) => &mut report.refused,
+            (Act::Complete { record, .. }, Ok(_)) => {
+                // What this attempt made it recorded under its own token.
+                report.skipped += u64::from(record.as_ref().is_some_and(|record| record.token != ending.token));
+                &mut report.completed
+            }
+            (Act::Split { .. }, Ok(_)) => &mut report.split,
+            (Act::Fail { .. }, Ok(_)) => &mut report.failed,
+            (Act::Release, Ok(_)) => &mut report.released,
+        };
+        *counted += 1;
+    }
 }
 
 /// Does a unit; what to write then.
-async fn done(floor: Arc<Stages>, cx: StageContext) -> std::result::Result<(Act, Came), Stop> {
+async fn done(of: Of, cx: StageContext) -> Outcome<Act> {
     let unit = cx.unit();
-    let of = floor.of.get(&unit.stage).cloned().unwrap_or_default();
     let fingerprint = match &unit.record {
         Some(_) => Some(cx.fingerprint().await?),
         None => None,
     };
     if let Some(output) = still_valid(&cx, fingerprint.as_deref()).await? {
         commit(&cx, &of, &output).await?;
-        let record = Some(unit.record.clone().ok_or("the record is gone")?);
-        return Ok((Act::Complete { output, record }, Came::Skipped));
+        return Ok(Act::Complete { output, record: unit.record.clone() });
     }
     let splits = unit.segmented && !unit.join && unit.segment.is_none();
     if let Some(split) = of.split.as_ref().filter(|_| splits) {
-        return Ok((Act::Split { segments: split(cx.clone()).await? }, Came::Split));
+        return Ok(Act::Split { segments: split(cx.clone()).await? });
     }
     let handler = if unit.segment.is_some() { of.segment.as_ref() } else { of.work.as_ref() };
-    let Some(handler) = handler else {
-        // Claimed for a part of the stage that this worker does not know.
-        return Ok((Act::Release, Came::Released));
-    };
+    // Claimed for a part of the stage that this worker does not know.
+    let Some(handler) = handler else { return Err(Stop::Release) };
     let output = handler(cx.clone()).await?;
     let made = cx.made(None);
     if made.artifacts.is_empty() && of.commit.is_none() {
-        return Ok((Act::Complete { output, record: None }, Came::Completed));
+        return Ok(Act::Complete { output, record: None });
     }
     let input = match fingerprint {
         Some(fingerprint) => fingerprint,
@@ -458,10 +360,10 @@ async fn done(floor: Arc<Stages>, cx: StageContext) -> std::result::Result<(Act,
         cx.record(Some(sealed.clone())).await?;
         commit(&cx, &of, &output).await?;
     }
-    Ok((Act::Complete { output, record: Some(cx.made(Some(sealed))) }, Came::Completed))
+    Ok(Act::Complete { output, record: Some(cx.made(Some(sealed))) })
 }
 
-async fn commit(cx: &StageContext, of: &Of, output: &Option<String>) -> std::result::Result<(), Stop> {
+async fn commit(cx: &StageContext, of: &Of, output: &Option<String>) -> Outcome<()> {
     match of.commit.as_ref().filter(|_| cx.segment().is_none()) {
         Some(commit) => commit(cx.clone(), output.clone()).await,
         None => Ok(()),
@@ -480,10 +382,4 @@ async fn still_valid(cx: &StageContext, fingerprint: Option<&str>) -> Result<Opt
         }
     }
     Ok(Some(sealed.output.clone()))
-}
-
-impl std::fmt::Debug for Stages {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Stages").field("pipeline", &self.pipeline).field("owner", &self.owner).finish_non_exhaustive()
-    }
 }

@@ -24,7 +24,7 @@ pub use tenure_core::sync::{
     SYNC_LEASE_MS_DEFAULT, Standing, State, Sync, SyncClaim, SyncEvent, SyncFilter, SyncId, SyncInfo, SyncsPruned,
     SyncsRecovered, Unit, Verb, What,
 };
-pub use worker::{SyncWorker, Synced};
+pub use worker::{ChunkContext, SyncWorker, Synced};
 
 use crate::{Error, Result, Tenure};
 use tenure_core::Page;
@@ -127,11 +127,5 @@ impl Tenure {
         let limit = u32::try_from(bounds::LIST_MAX).unwrap_or(u32::MAX);
         let stored = self.store.sync_events(sync, limit).await?;
         Ok(Some(timeline(&info.sync, stored)))
-    }
-
-    /// A worker for the chunks of a sync, under the name `owner`.
-    #[must_use]
-    pub fn sync_worker(&self, sync: SyncId, owner: impl Into<String>) -> SyncWorker {
-        SyncWorker::new(self.clone(), sync, owner.into())
     }
 }

@@ -1,33 +1,38 @@
 //! The sync worker: a handler over all chunks of a sync, by some tasks here and any number elsewhere.
 //!
-//! Always true:
-//! - leases are kept by the heart, whatever the handlers do with the runtime and its connections (A9, A10);
-//! - a handler whose lease is lost is dropped, at the latest when its own deadline passes, counted from before the claim
-//!   was sent, on a clock that runs through suspend (L5);
-//! - an ending whose answer was lost is sent again (L12);
-//! - any number of workers may run over one sync, on any number of machines; whichever holds the sync's lease at the end
-//!   completes it, and with a chunk failed for good fails it.
+//! Chunks are the face of a [`Worker`], which ends when nothing is left to be claimed; what is done here beside it is to hold
+//! the sync's own lease, and to close the sync. Always true, beside what holds for every worker: any number of workers may
+//! run over one sync, on any number of machines; whichever holds the sync's lease at the end completes it, and with a
+//! chunk failed for good fails it.
 
-use super::{Act, Beat, ChunkClaim, ClaimedChunk, Ending, IdleReason, Refused, SyncClaim, SyncId, SyncInfo, Unit};
+use super::{
+    Act, Beat, ChunkClaim, ClaimedChunk, Denied, Ended, Ending, IdleReason, Refused, SyncClaim, SyncId, SyncInfo, Unit,
+};
 use crate::clock::Moment;
 use crate::heart::{Heart, Leases, Span};
-use crate::rest::Rest;
-use crate::{Error, Result, Tenure};
+use crate::worker::context::Terms;
+use crate::worker::face::{Ask, Claimed, Face, Offer};
+use crate::worker::handler::Task;
+use crate::worker::{Context, Worker};
+use crate::{Error, Outcome, Result, Stop, Tenure};
+use futures_util::future::{BoxFuture, join_all, try_join_all};
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tenure_core::Token;
 use tenure_core::sync::{CHUNK_LEASE_MS_DEFAULT, SYNC_LEASE_MS_DEFAULT};
+use tenure_core::{Invalid, LostReason, Token};
 use tenure_store::{Fenced, Store, StoreError};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// A claim that took nothing is repeated after this long at most; chunks come back without a signal.
+/// How often a sync that others hold is asked for.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// How often progress is told.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 /// The wait before a store that did not answer is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
+/// The least that a hint to look again is believed.
+const HINT_MIN_MS: u64 = 10;
 /// Heartbeats in one lease of a chunk: every 30 s of 2 min, as the document has it.
 const CHUNK_BEATS: u32 = 4;
 /// Heartbeats in one lease of a sync: every minute of 5.
@@ -69,66 +74,60 @@ impl From<u64> for Synced {
 }
 
 type Tell = Arc<dyn Fn(&SyncInfo) + Send + Sync>;
+type Handler = Arc<dyn Fn(ChunkContext) -> BoxFuture<'static, Outcome<Synced>> + Send + Sync>;
 
-/// Runs a handler over all chunks of a sync.
+/// One attempt at one chunk, in the hands of its handler.
+pub type ChunkContext = Context<ClaimedChunk>;
+
+/// Runs a handler over all chunks of a sync. Made by [`Tenure::sync_worker`].
+pub type SyncWorker = Worker<Chunks>;
+
+/// The face of a worker of chunks.
 #[derive(Clone)]
-pub struct SyncWorker {
-    tenure: Tenure,
+pub struct Chunks {
     sync: SyncId,
-    owner: String,
-    workers: usize,
     lease_ms: u64,
     chunk_lease_ms: u64,
     tell: Option<Tell>,
-    /// The token of the sync's lease, while it is held here. A name alone is no lease: another process may bear it.
-    held: Arc<Mutex<Option<Token>>>,
+    handler: Option<Handler>,
 }
 
-impl std::fmt::Debug for SyncWorker {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SyncWorker").field("sync", &self.sync).field("owner", &self.owner).finish_non_exhaustive()
+impl Tenure {
+    /// A worker for the chunks of a sync, under the name `owner`. Handlers at work when it is told to stop are waited for as
+    /// long as they take, unless a [grace](Worker::grace) is set.
+    #[must_use]
+    pub fn sync_worker(&self, sync: SyncId, owner: impl Into<String>) -> SyncWorker {
+        let (lease_ms, chunk_lease_ms) = (SYNC_LEASE_MS_DEFAULT, CHUNK_LEASE_MS_DEFAULT);
+        let chunks = Chunks { sync, lease_ms, chunk_lease_ms, tell: None, handler: None };
+        Worker::of(self, owner.into(), chunks).workers(1).grace(Duration::MAX)
     }
 }
 
 impl SyncWorker {
-    pub(super) fn new(tenure: Tenure, sync: SyncId, owner: String) -> SyncWorker {
-        SyncWorker {
-            tenure,
-            sync,
-            owner,
-            workers: 1,
-            lease_ms: SYNC_LEASE_MS_DEFAULT,
-            chunk_lease_ms: CHUNK_LEASE_MS_DEFAULT,
-            tell: None,
-            held: Arc::default(),
-        }
-    }
-
     /// How many chunks are worked on at once here.
     #[must_use]
-    pub fn workers(mut self, workers: usize) -> SyncWorker {
-        self.workers = workers.max(1);
-        self
+    pub fn workers(self, workers: usize) -> SyncWorker {
+        self.concurrency(workers.max(1))
     }
 
     /// How long the lease of the sync runs unless renewed; five minutes unless said otherwise.
     #[must_use]
     pub fn lease_ms(mut self, lease_ms: u64) -> SyncWorker {
-        self.lease_ms = lease_ms;
+        self.face.lease_ms = lease_ms;
         self
     }
 
     /// How long the lease of a chunk runs unless renewed; two minutes unless said otherwise.
     #[must_use]
     pub fn chunk_lease_ms(mut self, lease_ms: u64) -> SyncWorker {
-        self.chunk_lease_ms = lease_ms;
+        self.face.chunk_lease_ms = lease_ms;
         self
     }
 
     /// Told about once a second how far the sync has come, and once more at its end.
     #[must_use]
     pub fn on_progress(mut self, tell: impl Fn(&SyncInfo) + Send + Sync + 'static) -> SyncWorker {
-        self.tell = Some(Arc::new(tell));
+        self.face.tell = Some(Arc::new(tell));
         self
     }
 
@@ -153,11 +152,33 @@ impl SyncWorker {
         S: Into<Synced> + Send + 'static,
         E: Display + Send + 'static,
     {
+        self.run_with(move |cx: ChunkContext| handler(cx.unit().clone()), shutdown).await
+    }
+
+    /// The same, with a handler that is told to stop, and has what the worker's [state](Worker::state) is.
+    pub async fn run_with<F, W, S, E>(mut self, handler: F, shutdown: impl Future<Output = ()>) -> Result<SyncInfo>
+    where
+        F: Fn(ChunkContext) -> W + Send + Sync + 'static,
+        W: Future<Output = std::result::Result<S, E>> + Send + 'static,
+        S: Into<Synced> + Send + 'static,
+        E: Display + Send + 'static,
+    {
+        let handler = Arc::new(handler);
+        self.face.handler = Some(Arc::new(move |cx| {
+            let handler = handler.clone();
+            Box::pin(async move {
+                let failed = |error: E| Stop::Retry { error: error.to_string(), after: None };
+                handler(cx).await.map(Into::into).map_err(failed)
+            })
+        }));
+        self.plan.drain = true;
+        self.prepare()?;
         let (stop, stopping) = watch::channel(false);
-        let heart = Arc::new(Heart::start(self.owner.clone(), self.tenure.apart(), None).await?);
-        let telling = self.clone();
-        let working = Shift { worker: self, heart, stopping }.run(Arc::new(handler));
-        let (mut working, mut shutdown) = (std::pin::pin!(working), std::pin::pin!(shutdown));
+        let Terms { tenure, owner, .. } = self.terms.clone();
+        let (heart, held) = (self.heart().await?, Mutex::default());
+        let Chunks { sync, lease_ms, tell, .. } = self.face.clone();
+        let pass = Arc::new(Pass { tenure, sync, owner, lease_ms, heart, stopping, held });
+        let (mut working, mut shutdown) = (std::pin::pin!(pass.run(self)), std::pin::pin!(shutdown));
         let info = tokio::select! {
             info = &mut working => info?,
             () = &mut shutdown => {
@@ -165,15 +186,13 @@ impl SyncWorker {
                 working.await?
             }
         };
-        telling.tell(&info);
+        tell.into_iter().for_each(|tell| tell(&info));
         Ok(info)
     }
 }
 
-/// The chunks and syncs of a worker, as the heart keeps them.
-struct Units;
-
-impl Leases for Units {
+impl Leases for ClaimedChunk {
+    /// A chunk or the sync itself.
     type Key = (Unit, Token);
     type Part = ();
 
@@ -183,49 +202,154 @@ impl Leases for Units {
         keys: Vec<(Unit, Token)>,
     ) -> std::result::Result<Vec<Fenced<Vec<()>>>, StoreError> {
         let beats = keys.into_iter().map(|(unit, token)| store.heartbeat_sync(Beat::new(unit, &owner, token)));
-        let answers = futures_util::future::try_join_all(beats).await?;
+        let answers = try_join_all(beats).await?;
         Ok(answers.into_iter().map(|answer| answer.map(|_| Vec::new())).collect())
     }
 }
 
-/// A worker at work.
-#[derive(Clone)]
-struct Shift {
-    worker: SyncWorker,
-    heart: Arc<Heart<Units>>,
-    stopping: watch::Receiver<bool>,
+impl Claimed for ClaimedChunk {
+    fn key(&self) -> (Unit, Token) {
+        (Unit::chunk(self.sync, &self.chunk_hash), self.token)
+    }
+
+    fn part(&self) {}
+
+    fn token(&self) -> Token {
+        self.token
+    }
 }
 
-impl Shift {
-    async fn run<F, W, S, E>(self, handler: Arc<F>) -> Result<SyncInfo>
-    where
-        F: Fn(ClaimedChunk) -> W + Send + Sync + 'static,
-        W: Future<Output = std::result::Result<S, E>> + Send + 'static,
-        S: Into<Synced> + Send + 'static,
-        E: Display + Send + 'static,
-    {
-        let worker = &self.worker;
-        let mut beside = JoinSet::new();
+impl Chunks {
+    fn claim_of(&self, owner: &str) -> ChunkClaim {
+        ChunkClaim::new(self.sync, owner).lease_ms(self.chunk_lease_ms)
+    }
+}
+
+impl Face for Chunks {
+    type Unit = ClaimedChunk;
+    type Done = Synced;
+    type Act = Act;
+    type Ending = Ending;
+    type Ended = Ended;
+    /// How far the sync has come is the report.
+    type Report = ();
+
+    const CLAIMS: &'static str = "chunks";
+
+    fn prepare(worker: &mut SyncWorker) -> Result<()> {
+        SyncClaim::new(&worker.terms.owner).lease_ms(worker.face.lease_ms).check()?;
+        Ok(worker.face.claim_of(&worker.terms.owner).check()?)
+    }
+
+    /// Chunks come back without a signal.
+    fn wakes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn span(&self, _: &ClaimedChunk) -> Span {
+        Span::beating(Duration::from_millis(self.chunk_lease_ms), CHUNK_BEATS)
+    }
+
+    async fn claim(&self, terms: &Terms, ask: Ask) -> Result<Offer<ClaimedChunk>> {
+        let claim = self.claim_of(&terms.owner);
+        let answers = join_all((0..ask.max).map(|_| terms.tenure.claim_chunk(claim.clone()))).await;
+        let mut offer = Offer { units: Vec::new(), again_in: None, limited: true, held: false };
+        let mut failed = None;
+        for answer in answers {
+            match answer {
+                Ok(Ok(chunk)) => offer.units.push(chunk),
+                Ok(Err(idle)) if idle.reason == IdleReason::Held => {
+                    offer.held = true;
+                    let hint = idle.again_in_ms.unwrap_or(0).max(HINT_MIN_MS);
+                    offer.again_in = Some(Duration::from_millis(hint));
+                }
+                Ok(Err(_)) => {}
+                Err(error) => failed = Some(error),
+            }
+        }
+        // What was granted is worked on, whatever became of the others.
+        failed.filter(|_| offer.units.is_empty()).map_or(Ok(offer), Err)
+    }
+
+    fn fatal(error: &Error) -> bool {
+        !matches!(error, Error::Store(StoreError::Unavailable { .. }))
+    }
+
+    fn log_span(cx: &ChunkContext) -> tracing::Span {
+        let ClaimedChunk { sync, chunk_hash, attempt, .. } = cx.unit();
+        tracing::info_span!("chunk", %sync, chunk_hash, attempt)
+    }
+
+    fn begin(self: &Arc<Self>, cx: ChunkContext) -> Option<Task<Synced>> {
+        self.handler.as_ref().map(|handler| Task::spawn(handler(cx)))
+    }
+
+    fn act(outcome: Outcome<Synced>) -> Option<Act> {
+        match outcome {
+            Ok(Synced { completed: true, .. }) => None,
+            Ok(Synced { row_count, cursor, .. }) => Some(Act::Complete { row_count, cursor }),
+            Err(Stop::Release) => Some(Act::Release),
+            // It is tried again at once; a chunk has no backoff.
+            Err(failed) => Some(Act::Fail { error: failed.failure(0.0).0, retry: true }),
+        }
+    }
+
+    fn ending(owner: &str, (unit, token): (Unit, Token), (): (), act: Act) -> Ending {
+        Ending { unit, owner: owner.to_owned(), token, act }
+    }
+
+    fn check(ending: &mut Ending) -> std::result::Result<(), Invalid> {
+        ending.check()
+    }
+
+    fn act_of(ending: &mut Ending) -> &mut Act {
+        &mut ending.act
+    }
+
+    async fn finish(&self, terms: &Terms, endings: Vec<Ending>) -> std::result::Result<Vec<Fenced<Ended>>, StoreError> {
+        let answers = try_join_all(endings.into_iter().map(|ending| terms.tenure.store.finish_sync(ending))).await?;
+        let lost = |denied| match denied {
+            Denied::Lost(reason) => reason,
+            Denied::Refused(_) => LostReason::Unknown,
+        };
+        Ok(answers.into_iter().map(|answer| answer.map_err(lost)).collect())
+    }
+
+    fn count((): &mut (), _: &Ending, _: &Fenced<Ended>) {}
+}
+
+/// A worker over one sync: what is held and closed beside its chunks.
+struct Pass {
+    tenure: Tenure,
+    sync: SyncId,
+    owner: String,
+    lease_ms: u64,
+    heart: Arc<Heart<ClaimedChunk>>,
+    stopping: watch::Receiver<bool>,
+    /// The token of the sync's lease, while it is held here. A name alone is no lease: another process may bear it.
+    held: Mutex<Option<Token>>,
+}
+
+impl Pass {
+    async fn run(self: &Arc<Self>, worker: SyncWorker) -> Result<SyncInfo> {
         // Before any handler can take the runtime for itself.
-        let taken = worker.take().await.ok().flatten();
-        beside.spawn(self.clone().keep_sync(taken));
-        if worker.tell.is_some() {
-            beside.spawn(worker.clone().keep_telling());
+        let taken = self.take().await.ok().flatten();
+        let (left, leaving) = watch::channel(false);
+        let (mut keeping, mut telling) = (JoinSet::new(), JoinSet::new());
+        keeping.spawn(self.clone().keep(taken, leaving));
+        if let Some(tell) = worker.face.tell.clone() {
+            telling.spawn(self.clone().keep_telling(tell));
         }
         loop {
-            let mut tasks = JoinSet::new();
-            for _ in 0..worker.workers {
-                tasks.spawn(self.clone().work(handler.clone()));
-            }
-            while let Some(ended) = tasks.join_next().await {
-                // A panic of ours, not of the handler, which has a task of its own.
-                ended.map_err(|error| StoreError::broken(error.to_string()))??;
-            }
+            let stopped = told(self.stopping.clone());
+            worker.clone().work(self.heart.clone(), stopped, std::future::pending()).await?;
             if let Some(info) = self.close().await? {
                 return Ok(info);
             }
             if self.stopped() {
-                beside.shutdown().await;
+                // A claim of the sync that is under way is answered first: what it brings is given back too.
+                left.send_replace(true);
+                keeping.join_next().await;
                 return self.leave().await;
             }
         }
@@ -235,118 +359,46 @@ impl Shift {
         *self.stopping.borrow()
     }
 
-    /// Waits, but no longer than until the shutdown.
-    async fn rest(&self, span: Duration) {
-        let mut stopping = self.stopping.clone();
-        tokio::select! {
-            () = tokio::time::sleep(span) => {}
-            // The sender outlives the shift.
-            _ = stopping.wait_for(|stopping| *stopping) => {}
-        }
-    }
-
     /// Gives the sync's lease back, if it is held here.
     async fn leave(&self) -> Result<SyncInfo> {
-        let SyncWorker { tenure, sync, owner, .. } = &self.worker;
-        if let Some(token) = self.worker.held() {
-            let release = Ending { unit: Unit::sync(*sync), owner: owner.clone(), token, act: Act::Release };
-            match insist(|| tenure.finish_sync(release.clone())).await {
-                Ok(_) | Err(Error::LeaseLost(_)) => {}
-                Err(error) => return Err(error),
-            }
+        if let Some(token) = self.held() {
+            self.release(self.sync, token).await?;
         }
-        insist(|| tenure.sync(*sync)).await?.ok_or(Error::Sync(Refused::Absent))
+        insist(|| self.tenure.sync(self.sync)).await?.ok_or(Error::Sync(Refused::Absent))
     }
 
-    /// Claims and works until nothing is left to be claimed.
-    async fn work<F, W, S, E>(self, handler: Arc<F>) -> Result<()>
-    where
-        F: Fn(ClaimedChunk) -> W + Send + Sync + 'static,
-        W: Future<Output = std::result::Result<S, E>> + Send + 'static,
-        S: Into<Synced> + Send + 'static,
-        E: Display + Send + 'static,
-    {
-        let worker = &self.worker;
-        let mut rest = Rest::default();
-        while !self.stopped() {
-            let asked_at = Moment::now();
-            let claim = ChunkClaim::new(worker.sync, &worker.owner).lease_ms(worker.chunk_lease_ms);
-            match insist(|| worker.tenure.claim_chunk(claim.clone())).await? {
-                Ok(chunk) => {
-                    rest.found();
-                    self.one(chunk, asked_at, &*handler).await?;
-                }
-                Err(idle) => match idle.reason {
-                    IdleReason::Held => {
-                        let again = Duration::from_millis(idle.again_in_ms.unwrap_or(0).max(10));
-                        self.rest(rest.begin(Some(again))).await;
-                        rest.over();
-                    }
-                    IdleReason::Done | IdleReason::Ended | IdleReason::Unknown => return Ok(()),
-                },
-            }
-        }
-        Ok(())
-    }
-
-    /// Works on one chunk and ends its claim.
-    async fn one<F, W, S, E>(&self, chunk: ClaimedChunk, asked_at: Moment, handler: &F) -> Result<()>
-    where
-        F: Fn(ClaimedChunk) -> W,
-        W: Future<Output = std::result::Result<S, E>> + Send + 'static,
-        S: Into<Synced> + Send + 'static,
-        E: Display + Send + 'static,
-    {
-        let (unit, token) = (Unit::chunk(chunk.sync, &chunk.chunk_hash), chunk.token);
-        let worker = &self.worker;
-        // Dropped with this future, both of them.
-        let span = Span::beating(Duration::from_millis(worker.chunk_lease_ms), CHUNK_BEATS);
-        let kept = self.heart.keep((unit.clone(), token), span, asked_at);
-        let mut working = JoinSet::new();
-        working.spawn(handler(chunk));
-        let act = tokio::select! {
-            done = working.join_next() => match done {
-                Some(Ok(Ok(synced))) => {
-                    let Synced { row_count, cursor, completed } = synced.into();
-                    if completed {
-                        return Ok(());
-                    }
-                    Act::Complete { row_count, cursor }
-                }
-                Some(Ok(Err(error))) => Act::Fail { error: error.to_string(), retry: true },
-                Some(Err(_)) | None => Act::Fail { error: "the handler panicked".to_owned(), retry: true },
-            },
-            // The lease is lost: the handler is dropped, and whoever has the chunk now does it.
-            _ = kept.hold.over() => return Ok(()),
-        };
-        let ending = Ending { unit, owner: worker.owner.clone(), token, act };
-        match insist(|| worker.tenure.finish_sync(ending.clone())).await {
+    async fn release(&self, sync: SyncId, token: Token) -> Result<()> {
+        let release = Ending { unit: Unit::sync(sync), owner: self.owner.clone(), token, act: Act::Release };
+        match insist(|| self.tenure.finish_sync(release.clone())).await {
             Ok(_) | Err(Error::LeaseLost(_)) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// Holds the sync's lease as long as this runs, taking it whenever nobody has it.
-    async fn keep_sync(self, mut taken: Option<(Token, Moment)>) {
-        let worker = &self.worker;
-        let span = Span::beating(Duration::from_millis(worker.lease_ms), SYNC_BEATS);
+    /// Holds the sync's lease until all have left, taking it whenever nobody has it.
+    async fn keep(self: Arc<Self>, mut taken: Option<(Token, Moment)>, leaving: watch::Receiver<bool>) {
+        let span = Span::beating(Duration::from_millis(self.lease_ms), SYNC_BEATS);
         loop {
             if let Some((token, asked_at)) = taken {
-                let kept = self.heart.keep((Unit::sync(worker.sync), token), span, asked_at);
-                worker.hold(Some(token));
-                kept.hold.over().await;
-                worker.hold(None);
+                let kept = self.heart.keep((Unit::sync(self.sync), token), span, asked_at);
+                self.hold(Some(token));
+                tokio::select! {
+                    _ = kept.hold.over() => self.hold(None),
+                    () = told(leaving.clone()) => return,
+                }
             }
-            tokio::time::sleep(LOOK_AGAIN).await;
-            taken = worker.take().await.ok().flatten();
+            tokio::select! {
+                () = tokio::time::sleep(LOOK_AGAIN) => {}
+                () = told(leaving.clone()) => return,
+            }
+            taken = self.take().await.ok().flatten();
         }
     }
 
     /// Ends the sync if everything is done; how it ended. `None`: there is more to do.
     async fn close(&self) -> Result<Option<SyncInfo>> {
-        let worker = &self.worker;
         loop {
-            let info = insist(|| worker.tenure.sync(worker.sync)).await?;
+            let info = insist(|| self.tenure.sync(self.sync)).await?;
             let Some(info) = info else { return Err(Error::Sync(Refused::Absent)) };
             if !info.sync.standing.open() {
                 return Ok(Some(info));
@@ -355,24 +407,23 @@ impl Shift {
             if progress.left() > 0 {
                 return Ok(None);
             }
-            let held = worker.held();
+            let held = self.held();
             let token = match held {
                 Some(token) => Some(token),
-                None => insist(|| worker.take()).await?.map(|(token, _)| token),
+                None => insist(|| self.take()).await?.map(|(token, _)| token),
             };
             if let Some(token) = token {
                 let act = match progress.failed {
                     0 => Act::done(),
                     failed => Act::Fail { error: format!("{failed} chunks failed for good"), retry: false },
                 };
-                let ending = Ending { unit: Unit::sync(worker.sync), owner: worker.owner.clone(), token, act };
-                match insist(|| worker.tenure.finish_sync(ending.clone())).await {
+                let ending = Ending { unit: Unit::sync(self.sync), owner: self.owner.clone(), token, act };
+                match insist(|| self.tenure.finish_sync(ending.clone())).await {
                     Ok(_) => continue,
                     // Chunks were added meanwhile. What was taken only to end it is given back: nobody keeps it.
                     Err(Error::Sync(Refused::Incomplete { .. })) => {
                         if held.is_none() {
-                            let release = Ending { act: Act::Release, ..ending };
-                            let _ = insist(|| worker.tenure.finish_sync(release.clone())).await;
+                            self.release(self.sync, token).await?;
                         }
                         return Ok(None);
                     }
@@ -384,12 +435,13 @@ impl Shift {
                 return Ok(None);
             }
             // Another worker holds it, and will end it.
-            self.rest(LOOK_AGAIN / 5).await;
+            tokio::select! {
+                () = tokio::time::sleep(LOOK_AGAIN / 5) => {}
+                () = told(self.stopping.clone()) => {}
+            }
         }
     }
-}
 
-impl SyncWorker {
     fn held(&self) -> Option<Token> {
         *self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -403,33 +455,29 @@ impl SyncWorker {
         let Some(info) = self.tenure.sync(self.sync).await? else { return Ok(None) };
         let asked_at = Moment::now();
         let claim = SyncClaim::new(&self.owner).lease_ms(self.lease_ms).matrix_id(info.sync.matrix_id);
-        let claimed = self.tenure.claim_sync(claim).await?;
-        let Some(claimed) = claimed else { return Ok(None) };
+        let Some(claimed) = self.tenure.claim_sync(claim).await? else { return Ok(None) };
         if claimed.id == self.sync {
             return Ok(Some((claimed.token, asked_at)));
         }
         // The matrix has got a new pass since. That one is another worker's, who would wait for our lease to run out.
-        let (unit, owner) = (Unit::sync(claimed.id), self.owner.clone());
-        let release = Ending { unit, owner, token: claimed.token, act: Act::Release };
-        match insist(|| self.tenure.finish_sync(release.clone())).await {
-            Ok(_) | Err(Error::LeaseLost(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
+        self.release(claimed.id, claimed.token).await.map(|()| None)
     }
 
-    fn tell(&self, info: &SyncInfo) {
-        if let Some(tell) = &self.tell {
-            tell(info);
-        }
-    }
-
-    async fn keep_telling(self) {
+    async fn keep_telling(self: Arc<Self>, tell: Tell) {
         loop {
             tokio::time::sleep(TELL_EVERY).await;
             if let Ok(Some(info)) = self.tenure.sync(self.sync).await {
-                self.tell(&info);
+                tell(&info);
             }
         }
+    }
+}
+
+/// Returns when it is told.
+async fn told(mut signal: watch::Receiver<bool>) {
+    // A sender that is gone tells nothing any more.
+    if signal.wait_for(|told| *told).await.is_err() {
+        std::future::pending().await
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a handler is given beside its arguments: who it is, how long it may go on, and where to leave word.
 
+use super::face::Claimed;
 use super::points::Points;
 use crate::heart::{Cancelled, Hold};
 use crate::job::to_json;
@@ -16,62 +17,72 @@ use tenure_core::{Invalid, Token, bounds};
 /// Values that handlers share, one for each type.
 pub(crate) type Shared = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 
-/// One attempt at one job, in the hands of its handler. Cheap to clone.
+/// What all attempts of a worker share.
 #[derive(Clone)]
-pub struct Context {
-    attempt: Arc<Running>,
-}
-
-/// What all clones of a context share.
-pub(crate) struct Running {
-    pub(crate) job: ClaimedJob,
-    pub(crate) owner: String,
-    pub(crate) hold: Arc<Hold>,
+pub struct Terms {
     pub(crate) tenure: Tenure,
+    pub(crate) owner: String,
+    /// How long an attempt may take at a unit that says nothing about it itself.
+    pub(crate) timeout_ms: Option<u64>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) points: Option<Arc<Points>>,
 }
 
-impl Context {
-    pub(crate) fn new(attempt: Running) -> Context {
-        Context { attempt: Arc::new(attempt) }
+impl Terms {
+    /// Returns while the worker lives, as a test has it.
+    pub(crate) async fn living(&self) {
+        if let Some(points) = &self.points {
+            points.living().await;
+        }
+    }
+}
+
+/// One attempt at one unit, by default a job, in the hands of its handler. Cheap to clone.
+pub struct Context<U = ClaimedJob> {
+    attempt: Arc<Running<U>>,
+}
+
+/// What all clones of a context share.
+struct Running<U> {
+    unit: U,
+    hold: Arc<Hold>,
+    terms: Arc<Terms>,
+}
+
+impl<U> Clone for Context<U> {
+    fn clone(&self) -> Context<U> {
+        Context { attempt: self.attempt.clone() }
+    }
+}
+
+impl<U: Claimed> Context<U> {
+    pub(crate) fn new(unit: U, hold: Arc<Hold>, terms: Arc<Terms>) -> Context<U> {
+        Context { attempt: Arc::new(Running { unit, hold, terms }) }
     }
 
-    /// The job.
+    /// Everything that was claimed.
     #[must_use]
-    pub fn id(&self) -> JobId {
-        self.attempt.job.id
-    }
-
-    /// Everything that was claimed: queue, kind, payload, times.
-    #[must_use]
-    pub fn job(&self) -> &ClaimedJob {
-        &self.attempt.job
-    }
-
-    /// Which attempt this is, from 1.
-    #[must_use]
-    pub fn attempt(&self) -> u32 {
-        self.attempt.job.attempt
+    pub fn unit(&self) -> &U {
+        &self.attempt.unit
     }
 
     /// The fencing token of this claim: it only grows, so a database that keeps the last one it saw can refuse an
     /// older writer (L2).
     #[must_use]
     pub fn token(&self) -> Token {
-        self.attempt.job.token
+        self.attempt.unit.token()
     }
 
     /// The name under which the lease is held.
     #[must_use]
     pub fn owner(&self) -> &str {
-        &self.attempt.owner
+        &self.attempt.terms.owner
     }
 
-    /// The store this job came from.
+    /// The store this unit came from.
     #[must_use]
     pub fn tenure(&self) -> &Tenure {
-        &self.attempt.tenure
+        &self.attempt.terms.tenure
     }
 
     /// Returns when the handler must stop, with the reason. A handler that has something to put away selects on this;
@@ -95,6 +106,52 @@ impl Context {
         self.attempt.hold.safe_until()
     }
 
+    /// What was given to the worker by [`state`](super::Worker::state).
+    ///
+    /// # Panics
+    /// If no value of this type was given: the attempt then fails and says so.
+    #[must_use]
+    pub fn state<T: Send + Sync + 'static>(&self) -> &T {
+        let value = self.attempt.terms.shared.get(&TypeId::of::<T>()).and_then(|value| value.downcast_ref());
+        value.unwrap_or_else(|| panic!("the worker was given no state of type {}", type_name::<T>()))
+    }
+
+    /// Marks a point of the handler by name. In production it does nothing; a test can kill or pause a worker here
+    /// ([`testing`](crate::testing)).
+    pub async fn reached(&self, point: &str) {
+        if let Some(points) = &self.attempt.terms.points {
+            points.reached(point).await;
+        }
+    }
+
+    pub(crate) fn timeout_ms(&self) -> Option<u64> {
+        self.attempt.unit.timeout_ms().or(self.attempt.terms.timeout_ms)
+    }
+
+    pub(crate) fn hold(&self) -> &Arc<Hold> {
+        &self.attempt.hold
+    }
+}
+
+impl Context {
+    /// The job.
+    #[must_use]
+    pub fn id(&self) -> JobId {
+        self.attempt.unit.id
+    }
+
+    /// Everything that was claimed: queue, kind, payload, times.
+    #[must_use]
+    pub fn job(&self) -> &ClaimedJob {
+        &self.attempt.unit
+    }
+
+    /// Which attempt this is, from 1.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.attempt.unit.attempt
+    }
+
     /// Saves where this attempt has got to. It has been committed when this returns, and comes back to the next
     /// attempt, whichever worker has it, by [`last_checkpoint`](Context::last_checkpoint).
     pub async fn checkpoint<T: Serialize + ?Sized>(&self, state: &T) -> Result<()> {
@@ -104,7 +161,7 @@ impl Context {
 
     /// What the last attempt saved, if it saved anything.
     pub fn last_checkpoint<T: DeserializeOwned>(&self) -> Result<Option<T>> {
-        let Some(text) = &self.attempt.job.checkpoint else { return Ok(None) };
+        let Some(text) = &self.attempt.unit.checkpoint else { return Ok(None) };
         serde_json::from_str(text).map(Some).map_err(|error| {
             let limit = format!("a checkpoint that reads as {}", type_name::<T>());
             Invalid::new(bounds::Code::JsonSyntax, "checkpoint", limit, error).into()
@@ -122,36 +179,14 @@ impl Context {
     /// same result afterwards; it is answered from the receipt (L12).
     pub async fn complete_in<T: CallerTransaction, R: Serialize + ?Sized>(&self, tx: &mut T, result: &R) -> Result<()> {
         let result = Some(to_json("result", result)?).filter(|json| json != "null");
-        self.attempt.tenure.complete_in(tx, self.id(), self.owner(), self.token(), result).await?;
+        self.tenure().complete_in(tx, self.id(), self.owner(), self.token(), result).await?;
         Ok(())
     }
 
     /// Makes the handler's own transaction fenced: it is refused unless the lease is held now, and nobody is given the
     /// job before it ends (Q10).
     pub async fn held_in<T: CallerTransaction>(&self, tx: &mut T) -> Result<()> {
-        self.attempt.tenure.held_in(tx, self.id(), self.owner(), self.token()).await
-    }
-
-    /// What was given to the worker by [`state`](super::Worker::state).
-    ///
-    /// # Panics
-    /// If no value of this type was given: the attempt then fails and says so.
-    #[must_use]
-    pub fn state<T: Send + Sync + 'static>(&self) -> &T {
-        let value = self.attempt.shared.get(&TypeId::of::<T>()).and_then(|value| value.downcast_ref());
-        value.unwrap_or_else(|| panic!("the worker was given no state of type {}", type_name::<T>()))
-    }
-
-    /// Marks a point of the handler by name. In production it does nothing; a test can kill or pause a worker here
-    /// ([`testing`](crate::testing)).
-    pub async fn reached(&self, point: &str) {
-        if let Some(points) = &self.attempt.points {
-            points.reached(point).await;
-        }
-    }
-
-    pub(crate) fn hold(&self) -> &Arc<Hold> {
-        &self.attempt.hold
+        self.tenure().held_in(tx, self.id(), self.owner(), self.token()).await
     }
 
     fn beat(&self) -> Beat {
@@ -159,7 +194,7 @@ impl Context {
     }
 
     async fn send(&self, beat: Beat) -> Result<()> {
-        let beaten = self.attempt.tenure.heartbeat(beat).await?;
+        let beaten = self.tenure().heartbeat(beat).await?;
         if beaten.cancel_requested.contains(&self.id()) {
             self.attempt.hold.tell(Cancelled::Operator);
         }
@@ -167,9 +202,8 @@ impl Context {
     }
 }
 
-impl fmt::Debug for Context {
+impl<U: Claimed> fmt::Debug for Context<U> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ClaimedJob { id, kind, attempt, token, .. } = &self.attempt.job;
-        write!(f, "Context(job {id}, kind {kind}, attempt {attempt}, token {token})")
+        write!(f, "Context({:?}, token {})", self.unit().part(), self.token())
     }
 }

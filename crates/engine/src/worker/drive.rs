@@ -1,14 +1,16 @@
 //! The thin driver around a [`Shift`]: carries its orders out and tells it what came of them.
 
-use super::context::{Context, Running};
+use super::Worker;
+use super::context::Context;
+use super::face::{Ask, Claimed, Face, Id, Offer};
 use super::finisher::{Due, Finisher};
-use super::leases::Jobs;
-use super::run::{self, Floor};
-use super::shift::{Event, Order, Shift, Unit};
-use super::{Report, Worker};
+use super::outcome::Stop;
+use super::run::{self, Common, Floor};
+use super::running::RunningUnits;
+use super::shift::{Event, Order, Shift};
 use crate::clock::Moment;
-use crate::heart::{self, Cancelled, Heart, Hold, Span};
-use crate::{Result, Tenure};
+use crate::heart::{self, Cancelled, Heart, Hold, Leases};
+use crate::{Error, Result};
 use futures_util::future::{BoxFuture, FusedFuture};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
@@ -18,9 +20,7 @@ use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tenure_core::Token;
-use tenure_core::queue::{Act, Claim, Claims, Ending, Grants, Start};
-use tenure_store::StoreError;
+use tenure_store::Listener;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -31,65 +31,48 @@ const HAND_ON: Duration = Duration::from_secs(1);
 /// How long one that was told to leave waits for it at least, once its handlers have ended: its grace may be over by then.
 /// An ending can take for ever, as one of a job that a user's transaction holds.
 const LEAVE: Duration = Duration::from_secs(5);
-/// How long what is known of limits is believed. A prefetched job too many costs fairness, never W.
-const LIMITS_KNOWN_FOR: Duration = Duration::from_secs(5);
 /// Between tries to commit a started mark.
 const MARK_AGAIN: Duration = Duration::from_millis(100);
 
 /// What the driver waits for.
-enum Came {
-    Claimed { answer: std::result::Result<Claims, StoreError>, asked_at: Moment, limited: bool, unsettled: bool },
-    Marked { token: Token, held: bool },
-    Vacated(Unit),
+enum Came<F: Face> {
+    Claimed { answer: Result<Offer<F::Unit>>, asked_at: Moment, unsettled: bool },
+    Marked { key: <F::Unit as Leases>::Key, held: bool },
+    Vacated(Id<F::Unit>),
 }
 
-struct Driver {
-    tenure: Tenure,
-    owner: String,
-    lease: Duration,
-    heart: Arc<Heart<Jobs>>,
-    floor: Arc<Floor>,
-    worker: Arc<Worker>,
+struct Driver<F: Face> {
+    floor: Arc<Floor<F>>,
+    running: RunningUnits,
     drop_all: watch::Sender<bool>,
-    holds: HashMap<Unit, Arc<Hold>>,
-    under_way: FuturesUnordered<BoxFuture<'static, Came>>,
-    limits: Arc<Mutex<Option<(Moment, bool)>>>,
+    holds: HashMap<Id<F::Unit>, Arc<Hold>>,
+    under_way: FuturesUnordered<BoxFuture<'static, Came<F>>>,
     silent: bool,
+    /// Why it cannot go on.
+    failed: Option<Error>,
 }
 
-/// Works until `leave`, and without waiting for anyone from `leave_now` on.
-pub(super) async fn drive(
-    mut worker: Worker,
+/// Works until `leave`, and without waiting for anyone from `leave_now` on. What is held is kept by `heart`.
+pub(super) async fn drive<F: Face>(
+    worker: Worker<F>,
+    heart: Arc<Heart<F::Unit>>,
     leave: impl Future<Output = ()>,
     leave_now: impl Future<Output = ()>,
-) -> Result<Report> {
-    let plan = worker.plan()?;
-    let points = worker.points.clone();
-    let heart = Arc::new(Heart::start(worker.owner.clone(), worker.tenure.apart(), points.clone()).await?);
-    let report = Arc::new(Mutex::new(Report::default()));
-    let finisher =
-        Finisher::start(worker.tenure.clone(), heart.clone(), worker.hooks.clone(), report.clone(), points.clone());
+) -> Result<F::Report> {
+    let Worker { face, plan, cancel_grace, timeout_grace, hooks, .. } = worker;
+    let points = worker.terms.points.clone();
+    let common = Arc::new(Common { face: Arc::new(face), terms: Arc::new(worker.terms), hooks, heart });
+    let report = Arc::new(Mutex::new(F::Report::default()));
+    let (finisher, endings) = Finisher::start(common.clone(), report.clone());
     let (drop_all, dropped) = watch::channel(false);
-    let floor = Floor {
-        handlers: std::mem::take(&mut worker.handlers),
-        hooks: worker.hooks.clone(),
-        cancel_grace: worker.cancel_grace,
-        timeout_grace: worker.timeout_grace,
-        endings: finisher.drop_box(),
-        drop_all: dropped,
-    };
     let mut driver = Driver {
-        tenure: worker.tenure.clone(),
-        owner: worker.owner.clone(),
-        lease: worker.lease,
-        heart,
-        floor: Arc::new(floor),
+        floor: Arc::new(Floor { common, cancel_grace, timeout_grace, endings, drop_all: dropped }),
+        running: RunningUnits::default(),
         drop_all,
         holds: HashMap::new(),
         under_way: FuturesUnordered::new(),
-        limits: Arc::default(),
         silent: true,
-        worker: Arc::new(worker),
+        failed: None,
     };
     let killed = async {
         match &points {
@@ -99,11 +82,13 @@ pub(super) async fn drive(
     };
     // A handler that is told to stop at the end of the grace may put its things away, and its ending be handed on.
     let grace = plan.grace;
-    let at_most = grace.saturating_add(driver.worker.cancel_grace).saturating_add(HAND_ON);
+    let at_most = grace.saturating_add(cancel_grace).saturating_add(HAND_ON);
     let (mut leave, mut leave_now) = (std::pin::pin!(leave.fuse()), std::pin::pin!(leave_now.fuse()));
+    let mut failed = None;
     tokio::select! {
         left = driver.shift(Shift::new(plan), at_most, leave.as_mut(), leave_now.as_mut()) => {
             let unsettled = driver.floor.endings.unsettled();
+            failed = driver.failed.take();
             drop(driver);
             let told = async {
                 let asked_at = match left.asked_at {
@@ -134,7 +119,7 @@ pub(super) async fn drive(
         () = killed => {}
     }
     let report = *report.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    Ok(report)
+    failed.map_or(Ok(report), Err)
 }
 
 /// How a shift came to its end.
@@ -146,22 +131,24 @@ struct Left {
     now: bool,
 }
 
-impl Driver {
+impl<F: Face> Driver<F> {
     /// Works a whole shift, and is gone `at_most` after it was told to leave, whether the store answers or not.
     async fn shift(
         &mut self,
-        mut shift: Shift,
+        mut shift: Shift<F::Unit>,
         at_most: Duration,
         mut leave: Pin<&mut impl FusedFuture<Output = ()>>,
         mut leave_now: Pin<&mut impl FusedFuture<Output = ()>>,
     ) -> Left {
-        let queues = self.worker.queue_names();
-        let mut listener = self.tenure.store.signals().listen(queues);
+        let Common { face, terms, .. } = &*self.floor.common;
+        // Listening begins before the first look, so that nothing in between is missed.
+        let wakes = Some(face.wakes()).filter(|names| !names.is_empty());
+        let mut listener = wakes.map(|names| terms.tenure.store.signals().listen(names));
         let (mut left, mut gone_by) = (Left::default(), None);
         let mut event = Event::Look;
         loop {
             for order in shift.step(event, Moment::now()) {
-                if order == Order::Over {
+                if matches!(order, Order::Over) {
                     return left;
                 }
                 self.carry_out(order);
@@ -181,41 +168,39 @@ impl Driver {
                     gone_by = Instant::now().checked_add(at_most);
                     Event::Leave
                 }
-                Some(came) = self.under_way.next() => self.came(came),
-                () = listener.woken() => Event::Look,
+                Some(came) = self.under_way.next() => match self.came(came) {
+                    Ok(event) => event,
+                    Err(error) => {
+                        self.failed = Some(error);
+                        left.asked_at = Some(Moment::now());
+                        gone_by = Instant::now().checked_add(at_most);
+                        Event::Failed
+                    }
+                },
+                () = woken(&mut listener) => Event::Look,
                 () = tokio::time::sleep(rest) => Event::Look,
             };
         }
     }
 
-    fn carry_out(&mut self, order: Order) {
+    fn carry_out(&mut self, order: Order<F::Unit>) {
         match order {
-            Order::Claim { queues, max, begin } => self.claim(queues, max, begin),
-            Order::Mark { token, count } => self.mark(token, count),
-            Order::Begin(mut job) => {
-                let timeout = self.worker.timeout.map(|span| u64::try_from(span.as_millis()).unwrap_or(u64::MAX));
-                job.timeout_ms = job.timeout_ms.or(timeout);
-                let unit = (job.id, job.token);
-                // Granted together with the job.
-                let Some(hold) = self.holds.remove(&unit) else { return };
-                let running = Running {
-                    job: *job,
-                    owner: self.owner.clone(),
-                    hold,
-                    tenure: self.tenure.clone(),
-                    shared: self.worker.shared.clone(),
-                    points: self.worker.points.clone(),
-                };
-                let cx = Context::new(running);
-                let span = tracing::info_span!("job", id = %cx.id(), kind = cx.job().kind, attempt = cx.attempt());
+            Order::Claim(ask) => self.claim(ask),
+            Order::Mark { key, count } => self.mark(key, count),
+            Order::Begin(unit) => {
+                let id = (unit.part(), unit.key());
+                // Granted together with the unit.
+                let Some(hold) = self.holds.remove(&id) else { return };
+                let cx = Context::new(*unit, hold, self.floor.common.terms.clone());
+                let span = F::log_span(&cx);
                 let work = tracing::Instrument::instrument(run::run(self.floor.clone(), cx), span);
                 self.under_way.push(Box::pin(async move {
                     work.await;
-                    Came::Vacated(unit)
+                    Came::Vacated(id)
                 }));
             }
-            Order::GiveBack(units) => units.into_iter().for_each(|unit| self.give_back(unit)),
-            Order::TellAll => self.worker.running.tell(Cancelled::Shutdown),
+            Order::GiveBack(ids) => ids.into_iter().for_each(|id| self.give_back(id)),
+            Order::TellAll => self.running.tell(Cancelled::Shutdown),
             Order::DropAll => {
                 self.drop_all.send_replace(true);
             }
@@ -223,92 +208,93 @@ impl Driver {
         }
     }
 
-    fn claim(&mut self, queues: Vec<String>, max: u32, begin: u32) {
-        let claim = Claim {
-            queues,
-            kinds: self.worker.kinds.clone(),
-            owner: self.owner.clone(),
-            max,
-            lease_ms: u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX),
-            grants: Grants::Shared { started: begin },
-        };
-        let (worker, limits, unsettled) = (self.worker.clone(), self.limits.clone(), self.floor.endings.unsettled());
+    fn claim(&mut self, ask: Ask) {
+        let (common, unsettled) = (self.floor.common.clone(), self.floor.endings.unsettled());
         self.under_way.push(Box::pin(async move {
-            if let Some(points) = &worker.points {
-                points.living().await;
-            }
+            let Common { face, terms, .. } = &*common;
+            terms.living().await;
             let asked_at = Moment::now();
             let unsettled = unsettled.load(Ordering::SeqCst) > 0;
-            let answer = worker.tenure.outage.watch("claims", worker.tenure.store.claim(claim)).await;
-            let limited = worker.prefetch == 0 || limited(&worker, &limits).await;
-            Came::Claimed { answer, asked_at, limited, unsettled }
+            let answer = terms.tenure.outage.watch(F::CLAIMS, face.claim(terms, ask)).await;
+            Came::Claimed { answer, asked_at, unsettled }
         }));
     }
 
-    fn mark(&mut self, token: Token, count: u32) {
-        let start = Start { owner: self.owner.clone(), token, count };
+    fn mark(&mut self, key: <F::Unit as Leases>::Key, count: u32) {
         let holds: Vec<Arc<Hold>> =
-            self.holds.iter().filter(|((_, of), _)| *of == token).map(|(_, hold)| hold.clone()).collect();
-        let store = self.tenure.store.clone();
+            self.holds.iter().filter(|((_, of), _)| *of == key).map(|(_, hold)| hold.clone()).collect();
+        let common = self.floor.common.clone();
         self.under_way.push(Box::pin(async move {
             let held = loop {
-                match store.start(start.clone()).await {
-                    Ok(answer) => break answer.is_ok(),
+                match common.face.start(&common.terms, key.clone(), count).await {
+                    Ok(held) => break held,
                     Err(_) if holds.iter().all(|hold| hold.gone()) => break false,
                     Err(_) => tokio::time::sleep(MARK_AGAIN).await,
                 }
             };
-            Came::Marked { token, held }
+            Came::Marked { key, held }
         }));
     }
 
-    fn give_back(&mut self, (job, token): Unit) {
-        let Some(hold) = self.holds.remove(&(job, token)) else { return };
-        let ending = Ending { job, owner: self.owner.clone(), token, act: Act::Release };
-        self.floor.endings.send(Due { ending, hold, cx: None, took: Duration::ZERO });
+    fn give_back(&mut self, id: Id<F::Unit>) {
+        let Some(hold) = self.holds.remove(&id) else { return };
+        let Some(act) = F::act(Err(Stop::Release)) else { return };
+        let (part, key) = id;
+        let ending = F::ending(&self.floor.common.terms.owner, key.clone(), part.clone(), act);
+        self.floor.endings.send(Due { ending, key, part, hold, cx: None, took: Duration::ZERO });
     }
 
-    fn came(&mut self, came: Came) -> Event {
-        match came {
-            Came::Claimed { answer: Ok(claims), asked_at, limited, unsettled } => {
+    /// What to tell the shift; an error that no waiting mends ends it.
+    fn came(&mut self, came: Came<F>) -> Result<Event<F::Unit>> {
+        Ok(match came {
+            Came::Claimed { answer: Ok(offer), asked_at, unsettled } => {
                 self.silent = true;
-                self.granted(&claims, asked_at);
-                let again_in = claims.again_in_ms.map(Duration::from_millis);
-                Event::Claimed { jobs: claims.jobs, again_in, limited, unsettled }
+                self.granted(&offer.units, asked_at);
+                Event::Claimed { offer, unsettled }
             }
+            Came::Claimed { answer: Err(error), .. } if F::fatal(&error) => return Err(error),
             Came::Claimed { answer: Err(error), .. } => {
                 // Once per outage, not once per try.
-                if std::mem::take(&mut self.silent) {
-                    self.worker.hooks.store_away(&error);
+                if let (true, Error::Store(error)) = (std::mem::take(&mut self.silent), error) {
+                    self.floor.common.hooks.store_away(&error);
                 }
                 Event::Unanswered
             }
-            Came::Marked { token, held } => {
+            Came::Marked { key, held } => {
                 if !held {
-                    self.holds.retain(|(_, of), _| *of != token);
+                    self.holds.retain(|(_, of), _| *of != key);
                 }
-                Event::Marked { token, held }
+                Event::Marked { key, held }
             }
-            Came::Vacated(unit) => Event::Vacated(unit),
-        }
+            Came::Vacated(id) => Event::Vacated(id),
+        })
     }
 
     /// Hands new leases to the heart before anything of them begins.
-    fn granted(&mut self, claims: &Claims, asked_at: Moment) {
-        if claims.jobs.is_empty() {
+    fn granted(&mut self, units: &[F::Unit], asked_at: Moment) {
+        if units.is_empty() {
             return;
         }
-        self.worker.hooks.claimed(claims.jobs.len());
-        let mut grants: BTreeMap<Token, Vec<_>> = BTreeMap::new();
-        for job in &claims.jobs {
-            let hold = heart::hold(asked_at, Span::of(self.lease));
-            self.worker.running.add(&hold);
-            self.holds.insert((job.id, job.token), hold.clone());
-            grants.entry(job.token).or_default().push((job.id, hold));
+        let Common { face, hooks, heart, .. } = &*self.floor.common;
+        hooks.claimed(units.len());
+        let mut grants: BTreeMap<_, (_, Vec<_>)> = BTreeMap::new();
+        for unit in units {
+            let span = face.span(unit);
+            let hold = heart::hold(asked_at, span);
+            self.running.add(&hold);
+            self.holds.insert((unit.part(), unit.key()), hold.clone());
+            grants.entry(unit.key()).or_insert((span, Vec::new())).1.push((unit.part(), hold));
         }
-        for (token, jobs) in grants {
-            self.heart.granted(token, Span::of(self.lease), asked_at, jobs);
+        for (key, (span, parts)) in grants {
+            heart.granted(key, span, asked_at, parts);
         }
+    }
+}
+
+async fn woken(listener: &mut Option<Listener>) {
+    match listener {
+        Some(listener) => listener.woken().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -317,32 +303,4 @@ async fn until(instant: Option<Instant>) {
         Some(instant) => tokio::time::sleep_until(instant).await,
         None => std::future::pending().await,
     }
-}
-
-/// Whether a limit is set on any queue of the worker, or on the engine; believed for a while.
-async fn limited(worker: &Worker, known: &Mutex<Option<(Moment, bool)>>) -> bool {
-    let believed = *known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    if let Some((at, limited)) = believed
-        && at.until(Moment::now()) < LIMITS_KNOWN_FOR
-    {
-        return limited;
-    }
-    // With the store away nothing is prefetched either.
-    let limited = any_limit(worker).await.unwrap_or(true);
-    *known.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some((Moment::now(), limited));
-    limited
-}
-
-async fn any_limit(worker: &Worker) -> std::result::Result<bool, StoreError> {
-    let store = &worker.tenure.store;
-    if store.limit().await?.is_some() {
-        return Ok(true);
-    }
-    for queue in worker.queue_names() {
-        let Some(info) = store.queue(&queue).await? else { continue };
-        if info.settings.max_running.is_some() || info.settings.max_running_per_key.is_some() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

@@ -3,19 +3,16 @@
 //! Always true: an ending is sent until the store has answered it, or the lease is known to be gone. Sent twice, it is
 //! answered as the first time (L12), so a connection lost in between does no harm.
 
-use super::Report;
 use super::context::Context;
-use super::hooks::Hooks;
-use super::leases::Jobs;
-use super::points::Points;
-use crate::Tenure;
-use crate::heart::{Heart, Hold};
+use super::face::Face;
+use super::outcome::Stop;
+use super::run::Common;
+use crate::heart::{Hold, Leases};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::LostReason;
-use tenure_core::queue::{Act, Ended, Ending, Status};
-use tenure_core::retry::Retry;
+use tenure_store::Fenced;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
@@ -32,24 +29,25 @@ const FAILED_WAIT: Duration = Duration::from_millis(50);
 const FAILED_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// An ending to write.
-pub(super) struct Due {
-    pub(super) ending: Ending,
+pub(super) struct Due<F: Face> {
+    pub(super) ending: F::Ending,
+    pub(super) key: <F::Unit as Leases>::Key,
+    pub(super) part: <F::Unit as Leases>::Part,
     pub(super) hold: Arc<Hold>,
-    /// `None` for a job that was never begun.
-    pub(super) cx: Option<Context>,
+    /// `None` for a unit that was never begun.
+    pub(super) cx: Option<Context<F::Unit>>,
     pub(super) took: Duration,
 }
 
 /// Where endings are left to be written.
-#[derive(Clone)]
-pub(super) struct DropBox {
-    due: UnboundedSender<Due>,
+pub(super) struct DropBox<F: Face> {
+    due: UnboundedSender<Due<F>>,
     unsettled: Arc<AtomicUsize>,
 }
 
-impl DropBox {
+impl<F: Face> DropBox<F> {
     /// Leaves an ending.
-    pub(super) fn send(&self, due: Due) {
+    pub(super) fn send(&self, due: Due<F>) {
         self.unsettled.fetch_add(1, Ordering::SeqCst);
         // It is read until the last box is gone.
         let _ = self.due.send(due);
@@ -63,40 +61,20 @@ impl DropBox {
 
 /// Writes endings.
 pub(super) struct Finisher {
-    drop_box: Option<DropBox>,
     task: JoinHandle<()>,
 }
 
 impl Finisher {
-    pub(super) fn start(
-        tenure: Tenure,
-        heart: Arc<Heart<Jobs>>,
-        hooks: Arc<dyn Hooks>,
-        report: Arc<Mutex<Report>>,
-        points: Option<Arc<Points>>,
-    ) -> Finisher {
+    /// Begins, and gives the one place where endings are left.
+    pub(super) fn start<F: Face>(common: Arc<Common<F>>, report: Arc<Mutex<F::Report>>) -> (Finisher, DropBox<F>) {
         let (due, to_write) = unbounded_channel();
         let unsettled = Arc::new(AtomicUsize::new(0));
-        let writing = Writing {
-            tenure,
-            heart,
-            hooks,
-            report,
-            points,
-            unsettled: unsettled.clone(),
-            silent: AtomicBool::new(true),
-        };
-        Finisher { drop_box: Some(DropBox { due, unsettled }), task: tokio::spawn(writing.run(to_write)) }
+        let writing = Writing { common, report, unsettled: unsettled.clone(), silent: AtomicBool::new(true) };
+        (Finisher { task: tokio::spawn(writing.run(to_write)) }, DropBox { due, unsettled })
     }
 
-    /// A place to leave endings.
-    pub(super) fn drop_box(&self) -> DropBox {
-        self.drop_box.clone().expect("it is open until it is closed")
-    }
-
-    /// Writes what is left, and ends.
+    /// Writes what is left, and ends, once nobody can leave any more.
     pub(super) async fn close(mut self) {
-        self.drop_box = None;
         // It neither panics nor is it cancelled before this.
         let _ = (&mut self.task).await;
     }
@@ -108,19 +86,16 @@ impl Drop for Finisher {
     }
 }
 
-struct Writing {
-    tenure: Tenure,
-    heart: Arc<Heart<Jobs>>,
-    hooks: Arc<dyn Hooks>,
-    report: Arc<Mutex<Report>>,
-    points: Option<Arc<Points>>,
+struct Writing<F: Face> {
+    common: Arc<Common<F>>,
+    report: Arc<Mutex<F::Report>>,
     unsettled: Arc<AtomicUsize>,
     /// Nothing was said yet about a store that does not answer.
     silent: AtomicBool,
 }
 
-impl Writing {
-    async fn run(self, mut to_write: UnboundedReceiver<Due>) {
+impl<F: Face> Writing<F> {
+    async fn run(self, mut to_write: UnboundedReceiver<Due<F>>) {
         let this = Arc::new(self);
         let mut writes = JoinSet::new();
         let mut gathered = Vec::new();
@@ -144,11 +119,11 @@ impl Writing {
 
     /// Sends endings until all are answered or their leases are gone: together, and if that fails twice, each by itself. One of
     /// them may be held by a transaction that stays open, its handler's own for one: the others do not wait for it.
-    async fn write(&self, mut left: Vec<Due>) {
-        left.iter_mut().for_each(mend);
+    async fn write(&self, mut left: Vec<Due<F>>) {
+        left.iter_mut().for_each(mend::<F>);
         let mut failures = 0u32;
         while !left.is_empty() {
-            let parts: Vec<Vec<Due>> =
+            let parts: Vec<Vec<Due<F>>> =
                 if failures < 2 { vec![left] } else { left.into_iter().map(|due| vec![due]).collect() };
             left = Vec::new();
             for part in parts {
@@ -159,73 +134,58 @@ impl Writing {
                 failures += 1;
                 // Whatever the store made of it, it will not take it any more.
                 let gone = left.extract_if(.., |due| due.hold.gone()).collect::<Vec<_>>();
-                gone.iter().for_each(|due| self.answered(due, Err(LostReason::Expired)));
+                gone.into_iter().for_each(|due| self.answered(due, Err(LostReason::Expired)));
             }
         }
     }
 
     /// Sends endings once; gives back what was not answered.
-    async fn send(&self, endings: Vec<Due>) -> Vec<Due> {
-        if let Some(points) = &self.points {
-            points.living().await;
-        }
-        let finishing = self.tenure.store.finish(endings.iter().map(|due| due.ending.clone()).collect());
-        match self.tenure.outage.watch("endings", finishing).await {
+    async fn send(&self, endings: Vec<Due<F>>) -> Vec<Due<F>> {
+        let Common { face, terms, hooks, .. } = &*self.common;
+        terms.living().await;
+        let finishing = face.finish(terms, endings.iter().map(|due| due.ending.clone()).collect());
+        match terms.tenure.outage.watch("endings", finishing).await {
             Ok(answers) => {
                 self.silent.store(true, Ordering::SeqCst);
-                endings.iter().zip(answers).for_each(|(due, answer)| self.answered(due, answer));
+                endings.into_iter().zip(answers).for_each(|(due, answer)| self.answered(due, answer));
                 Vec::new()
             }
             Err(error) => {
                 // Once for each outage, not for each try.
                 if self.silent.swap(false, Ordering::SeqCst) {
-                    self.hooks.store_away(&error);
+                    hooks.store_away(&error);
                 }
                 endings
             }
         }
     }
 
-    fn answered(&self, due: &Due, answer: Result<Ended, LostReason>) {
-        let Due { ending, cx, took, .. } = due;
-        self.heart.ended(ending.token, ending.job);
+    fn answered(&self, due: Due<F>, answer: Fenced<F::Ended>) {
+        let Due { mut ending, key, part, cx, took, .. } = due;
         self.unsettled.fetch_sub(1, Ordering::SeqCst);
-        self.report.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).count(&ending.act, &answer);
+        F::count(&mut self.report.lock().unwrap_or_else(|poisoned| poisoned.into_inner()), &ending, &answer);
+        let act = &*F::act_of(&mut ending);
         match &answer {
-            Ok(ended) => tracing::debug!(job = %ending.job, verb = %ending.act.verb(), status = %ended.status, "ended"),
-            Err(reason) => {
-                tracing::warn!(job = %ending.job, token = %ending.token, verb = %ending.act.verb(), %reason, "an ending was refused");
-            }
+            Ok(ended) => tracing::debug!(unit = ?part, ?ended, "ended"),
+            Err(reason) => tracing::warn!(unit = ?part, lease = ?key, %reason, "an ending was refused"),
         }
+        self.common.heart.ended(key, part);
         if let Some(cx) = cx {
             match answer {
-                Ok(ended) => self.hooks.ended(cx, &ending.act, ended, *took),
-                Err(reason) => self.hooks.refused(cx, &ending.act, reason),
+                Ok(ended) => self.common.hooks.ended(&cx, act, ended, took),
+                Err(reason) => self.common.hooks.refused(&cx, act, reason),
             }
         }
     }
 }
 
 /// An ending that no store would take, such as a result of two megabytes, becomes a failure that says so.
-fn mend(due: &mut Due) {
-    if let Err(invalid) = due.ending.check() {
-        let retry = Retry::Policy { chance: crate::chance::signed_unit() };
-        due.ending.act = Act::Fail { error: format!("the handler's ending was refused: {invalid}"), retry };
+fn mend<F: Face>(due: &mut Due<F>) {
+    if let Err(invalid) = F::check(&mut due.ending) {
+        let refused = Stop::from(format!("the handler's ending was refused: {invalid}"));
+        let Some(act) = F::act(Err(refused)) else { return };
+        *F::act_of(&mut due.ending) = act;
         // Cuts the text, which is all that could be wrong with it now.
-        let _ = due.ending.check();
-    }
-}
-
-impl Report {
-    fn count(&mut self, act: &Act, answer: &Result<Ended, LostReason>) {
-        let counted = match (act, answer) {
-            (_, Err(_)) => &mut self.refused,
-            (Act::Complete { .. }, Ok(_)) => &mut self.completed,
-            (_, Ok(Ended { status: Status::Failed, .. })) => &mut self.failed,
-            (Act::Fail { .. }, Ok(_)) => &mut self.retried,
-            (Act::Snooze { .. }, Ok(_)) => &mut self.snoozed,
-            (Act::Release, Ok(_)) => &mut self.released,
-        };
-        *counted += 1;
+        let _ = F::check(&mut due.ending);
     }
 }

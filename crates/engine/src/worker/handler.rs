@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::outcome::{Outcome, Stop};
-use crate::job::{Job, to_json};
+use crate::job::{Job, to_json_kept};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -13,14 +13,22 @@ use tokio::task::JoinHandle;
 /// What a handler left behind: the result to keep, as JSON.
 pub(crate) type Kept = Outcome<Option<String>>;
 
-type Handler = Arc<dyn Fn(Context) -> Task + Send + Sync>;
+type Handler = Arc<dyn Fn(Context) -> Task<Option<String>> + Send + Sync>;
 
 /// A handler at work.
 #[derive(Debug)]
-pub(crate) struct Task {
-    pub(crate) handle: JoinHandle<Kept>,
+pub struct Task<D> {
+    pub(crate) handle: JoinHandle<Outcome<D>>,
     /// It can be dropped at any await; a thread cannot.
     pub(crate) droppable: bool,
+}
+
+impl<D: Send + 'static> Task<D> {
+    /// In a task of its own: a handler that panics has failed, and takes nobody with it.
+    pub(crate) fn spawn(run: impl Future<Output = Outcome<D>> + Send + 'static) -> Task<D> {
+        use tracing::Instrument;
+        Task { handle: tokio::spawn(run.in_current_span()), droppable: true }
+    }
 }
 
 /// Which handler runs which kind.
@@ -43,7 +51,7 @@ impl Handlers {
         let handler = Arc::new(handler);
         self.insert::<J>(move |cx| {
             let handler = handler.clone();
-            spawned(async move {
+            Task::spawn(async move {
                 let job = arguments::<J>(&cx)?;
                 kept(handler(cx, job).await?)
             })
@@ -79,11 +87,11 @@ impl Handlers {
         self.of_any = Some(Arc::new(move |cx| {
             let handler = handler.clone();
             let run: Pin<Box<dyn Future<Output = Kept> + Send>> = Box::pin(async move { handler(cx).await });
-            spawned(run)
+            Task::spawn(run)
         }));
     }
 
-    fn insert<J: Job>(&mut self, handler: impl Fn(Context) -> Task + Send + Sync + 'static) {
+    fn insert<J: Job>(&mut self, handler: impl Fn(Context) -> Task<Option<String>> + Send + Sync + 'static) {
         self.of_kind.insert(J::KIND.to_owned(), Arc::new(handler));
         if !self.queues.contains(&J::QUEUE) {
             self.queues.push(J::QUEUE);
@@ -101,15 +109,10 @@ impl Handlers {
     }
 
     /// Begins a job; `None` if nobody knows its kind.
-    pub(crate) fn begin(&self, cx: Context) -> Option<Task> {
+    pub(crate) fn begin(&self, cx: Context) -> Option<Task<Option<String>>> {
         let handler = self.of_kind.get(&cx.job().kind).or(self.of_any.as_ref())?;
         Some(handler(cx))
     }
-}
-
-fn spawned(run: impl Future<Output = Kept> + Send + 'static) -> Task {
-    use tracing::Instrument;
-    Task { handle: tokio::spawn(run.in_current_span()), droppable: true }
 }
 
 fn arguments<J: Job>(cx: &Context) -> Outcome<J> {
@@ -118,7 +121,5 @@ fn arguments<J: Job>(cx: &Context) -> Outcome<J> {
 }
 
 fn kept<T: Serialize>(result: T) -> Kept {
-    let json = to_json("result", &result)?;
-    // `()` has nothing to keep.
-    Ok(Some(json).filter(|json| json != "null"))
+    Ok(to_json_kept("result", &result)?)
 }

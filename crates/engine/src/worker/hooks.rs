@@ -1,36 +1,38 @@
 //! What a worker tells whoever measures it. Every method does nothing unless it is written.
 
 use super::context::Context;
+use super::face::Face;
+use super::jobs::Jobs;
 use crate::heart::Cancelled;
 use std::time::Duration;
 use tenure_core::LostReason;
-use tenure_core::queue::{Act, Ended};
 use tenure_store::StoreError;
 
-/// Called as things happen, from the worker's own tasks: be quick, and do not block.
-pub trait Hooks: Send + Sync + 'static {
-    /// A claim brought this many jobs.
-    fn claimed(&self, jobs: usize) {
-        let _ = jobs;
+/// Called as things happen, from the worker's own tasks: be quick, and do not block. Of a worker of jobs, unless another
+/// face is named.
+pub trait Hooks<F: Face = Jobs>: Send + Sync + 'static {
+    /// A claim brought this many units.
+    fn claimed(&self, units: usize) {
+        let _ = units;
     }
 
     /// A handler begins.
-    fn started(&self, cx: &Context) {
+    fn started(&self, cx: &Context<F::Unit>) {
         let _ = cx;
     }
 
     /// A handler was told to stop.
-    fn told_to_stop(&self, cx: &Context, why: Cancelled) {
+    fn told_to_stop(&self, cx: &Context<F::Unit>, why: Cancelled) {
         let _ = (cx, why);
     }
 
     /// An ending was accepted, `took` after its handler had begun.
-    fn ended(&self, cx: &Context, act: &Act, ended: Ended, took: Duration) {
+    fn ended(&self, cx: &Context<F::Unit>, act: &F::Act, ended: F::Ended, took: Duration) {
         let _ = (cx, act, ended, took);
     }
 
     /// An ending was refused: the lease was no longer held (L3).
-    fn refused(&self, cx: &Context, act: &Act, reason: LostReason) {
+    fn refused(&self, cx: &Context<F::Unit>, act: &F::Act, reason: LostReason) {
         let _ = (cx, act, reason);
     }
 
@@ -43,4 +45,4 @@ pub trait Hooks: Send + Sync + 'static {
 /// Nobody measures.
 pub(super) struct Unwatched;
 
-impl Hooks for Unwatched {}
+impl<F: Face> Hooks<F> for Unwatched {}

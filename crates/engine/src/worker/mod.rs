@@ -26,27 +26,29 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Three parts, each a pure `step` with a thin driver around it or small enough not to need one: the [`Shift`] decides
-//! what to claim and begin; the [heart](crate::heart) decides when to renew and when to stop, on a thread and a
-//! connection of its own; the finisher gathers endings.
+//! What is worked on is a [face](face::Face): jobs, the stages and segments of a pipeline, or the chunks of a sync. All else is
+//! the same for them. Three parts, each a pure `step` with a thin driver around it or small enough not to need one: the
+//! [`Shift`](shift::Shift) decides what to claim and begin; the [heart](crate::heart) decides when to renew and when to stop,
+//! on a thread and a connection of its own; the finisher gathers endings.
 //!
 //! Always true:
-//! - nothing is written about a job except under its lease (L3);
+//! - nothing is written about a unit except under its lease (L3);
 //! - a handler is told to stop, and is dropped, before the store can give its work away (L5);
 //! - a handler that panics has failed; it does not take the worker with it.
 
-mod context;
+pub(crate) mod context;
 mod drive;
+pub(crate) mod face;
 mod finisher;
-mod handler;
+pub(crate) mod handler;
 mod hooks;
-mod leases;
+mod jobs;
 mod name;
 mod outcome;
 pub(crate) mod points;
 mod run;
 mod running;
-mod shift;
+pub(crate) mod shift;
 
 pub use crate::heart::Cancelled;
 pub use context::Context;
@@ -54,12 +56,13 @@ pub use hooks::Hooks;
 pub use name::worker_name;
 pub use outcome::{Outcome, Outcomes, Stop};
 
+use crate::heart::Heart;
 use crate::job::Job;
-use crate::{Result, Tenure};
-use context::Shared;
-use handler::Handlers;
+use crate::{Error, Result, Tenure};
+use context::Terms;
+use face::{Face, Standing};
+pub(crate) use jobs::Jobs;
 pub(crate) use points::Points;
-use running::RunningJobs;
 use serde::Serialize;
 use shift::{Plan, Share};
 use std::any::{Any, TypeId};
@@ -125,50 +128,164 @@ pub struct Report {
     pub refused: u64,
 }
 
-/// A worker, being set up. Made by [`Tenure::worker`].
-pub struct Worker {
-    tenure: Tenure,
-    owner: String,
-    queues: Vec<Share>,
-    kinds: Option<Vec<String>>,
-    concurrency: usize,
-    prefetch: usize,
-    lease: Duration,
-    timeout: Option<Duration>,
-    grace: Duration,
+/// A worker, being set up: of jobs, made by [`Tenure::worker`], unless another face is named.
+pub struct Worker<F: Face = Jobs> {
+    pub(crate) face: F,
+    pub(crate) plan: Plan,
+    pub(crate) terms: Terms,
     cancel_grace: Duration,
     timeout_grace: Duration,
-    handlers: Handlers,
-    hooks: Arc<dyn Hooks>,
-    shared: Arc<Shared>,
-    running: RunningJobs,
-    points: Option<Arc<Points>>,
-    drain: bool,
+    hooks: Arc<dyn Hooks<F>>,
 }
 
 impl Tenure {
     /// A worker on this store, to be set up.
     #[must_use]
     pub fn worker(&self) -> Worker {
+        let lease = Duration::from_millis(bounds::LEASE_MS_DEFAULT);
+        Worker::of(self, worker_name(), Jobs { lease, ..Jobs::default() })
+    }
+}
+
+impl<F: Face> Worker<F> {
+    pub(crate) fn of(tenure: &Tenure, owner: String, face: F) -> Worker<F> {
+        let (concurrency, queues) = (CONCURRENCY, Vec::new());
         Worker {
-            tenure: self.clone(),
-            owner: worker_name(),
-            queues: Vec::new(),
-            kinds: None,
-            concurrency: CONCURRENCY,
-            prefetch: 0,
-            lease: Duration::from_millis(bounds::LEASE_MS_DEFAULT),
-            timeout: None,
-            grace: GRACE,
+            face,
+            plan: Plan { queues, concurrency, prefetch: 0, grace: GRACE, drain: false },
+            terms: Terms { tenure: tenure.clone(), owner, timeout_ms: None, shared: Arc::default(), points: None },
             cancel_grace: CANCEL_GRACE,
             timeout_grace: Duration::ZERO,
-            handlers: Handlers::default(),
             hooks: Arc::new(hooks::Unwatched),
-            shared: Arc::default(),
-            running: RunningJobs::default(),
-            points: None,
-            drain: false,
         }
+    }
+
+    /// Handlers at once; 10 unless said otherwise.
+    #[must_use]
+    pub fn concurrency(mut self, concurrency: usize) -> Worker<F> {
+        self.plan.concurrency = concurrency;
+        self
+    }
+
+    /// The name under which leases are held; by default [`worker_name`].
+    #[must_use]
+    pub fn name(mut self, owner: impl Into<String>) -> Worker<F> {
+        self.terms.owner = owner.into();
+        self
+    }
+
+    /// How long handlers may go on after shutdown was asked for; 30 s unless said otherwise.
+    #[must_use]
+    pub fn grace(mut self, grace: Duration) -> Worker<F> {
+        self.plan.grace = grace;
+        self
+    }
+
+    /// How long a handler that was told to stop may put its things away before it is dropped; 5 s unless said
+    /// otherwise. A lease that is lost is not waited for.
+    #[must_use]
+    pub fn cancel_grace(mut self, grace: Duration) -> Worker<F> {
+        self.cancel_grace = grace;
+        self
+    }
+
+    /// How long one attempt may take at a unit that says nothing about it itself, as a job does by `timeout_ms`.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Worker<F> {
+        self.terms.timeout_ms = Some(ms(timeout));
+        self
+    }
+
+    /// How long a handler whose time is over may put its things away before it is dropped; not at all unless said
+    /// otherwise. Whatever it returns then, its attempt has failed (Q6).
+    #[must_use]
+    pub fn timeout_grace(mut self, grace: Duration) -> Worker<F> {
+        self.timeout_grace = grace;
+        self
+    }
+
+    /// A value for all handlers, read by [`Context::state`].
+    #[must_use]
+    pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Worker<F> {
+        let value: Arc<dyn Any + Send + Sync> = Arc::new(value);
+        Arc::make_mut(&mut self.terms.shared).insert(TypeId::of::<T>(), value);
+        self
+    }
+
+    /// Whom to tell what happens.
+    #[must_use]
+    pub fn hooks(mut self, hooks: impl Hooks<F>) -> Worker<F> {
+        self.hooks = Arc::new(hooks);
+        self
+    }
+
+    pub(crate) fn with_points(mut self, points: Arc<Points>) -> Worker<F> {
+        self.terms.points = Some(points);
+        self
+    }
+
+    /// Checks what was set up.
+    pub(crate) fn prepare(&mut self) -> Result<()> {
+        bounds::name("worker", &self.terms.owner)?;
+        F::prepare(self)?;
+        bounds::within("concurrency", self.plan.concurrency as u64, 1, CONCURRENCY_MAX)?;
+        if let Some(timeout_ms) = self.terms.timeout_ms {
+            bounds::within("timeout_ms", timeout_ms, 1, bounds::SPAN_MS_MAX)?;
+        }
+        Ok(())
+    }
+
+    /// A heart for what it will hold.
+    pub(crate) async fn heart(&self) -> Result<Arc<Heart<F::Unit>>> {
+        let Terms { tenure, owner, points, .. } = &self.terms;
+        Ok(Arc::new(Heart::start(owner.clone(), tenure.apart(), points.clone()).await?))
+    }
+
+    /// Works, having been prepared, on what `heart` keeps.
+    pub(crate) async fn work(
+        self,
+        heart: Arc<Heart<F::Unit>>,
+        leave: impl Future<Output = ()>,
+        leave_now: impl Future<Output = ()>,
+    ) -> Result<F::Report> {
+        drive::drive(self, heart, leave, leave_now).await
+    }
+}
+
+impl<F: Standing> Worker<F> {
+    /// Works until `shutdown`; then stops claiming, gives back what has not begun, and lets handlers end within the
+    /// grace before they are told to stop.
+    pub async fn run_until(self, shutdown: impl Future<Output = ()>) -> Result<F::Report> {
+        self.run_until_either(shutdown, std::future::pending()).await
+    }
+
+    /// The same, and from `now` on waits for no handler: they are dropped and their work given back.
+    pub async fn run_until_either(
+        mut self,
+        shutdown: impl Future<Output = ()>,
+        now: impl Future<Output = ()>,
+    ) -> Result<F::Report> {
+        self.prepare()?;
+        let heart = self.heart().await?;
+        self.work(heart, shutdown, now).await
+    }
+
+    /// Works until SIGINT or SIGTERM; a second one does not wait for handlers.
+    pub async fn run_until_signalled(self) -> Result<F::Report> {
+        let (first, second) = crate::signals::two()?;
+        self.run_until_either(first, second).await
+    }
+
+    /// Ends by itself when nothing is due any more.
+    #[must_use]
+    pub fn until_idle(mut self) -> Worker<F> {
+        self.plan.drain = true;
+        self
+    }
+
+    /// Works until nothing is due any more: for tests, and for work run by another scheduler.
+    pub async fn drain(self) -> Result<F::Report> {
+        self.until_idle().run_until(std::future::pending()).await
     }
 }
 
@@ -178,15 +295,8 @@ impl Worker {
     #[must_use]
     pub fn queue(mut self, queue: impl Into<QueueShare>) -> Worker {
         let share = queue.into().0;
-        self.queues.retain(|known| known.name != share.name);
-        self.queues.push(share);
-        self
-    }
-
-    /// Handlers at once; 10 unless said otherwise.
-    #[must_use]
-    pub fn concurrency(mut self, concurrency: usize) -> Worker {
-        self.concurrency = concurrency;
+        self.plan.queues.retain(|known| known.name != share.name);
+        self.plan.queues.push(share);
         self
     }
 
@@ -194,73 +304,21 @@ impl Worker {
     /// lose no attempt if the worker dies before they begin (L6). Nothing is claimed ahead while a limit is set (Q8).
     #[must_use]
     pub fn prefetch(mut self, prefetch: usize) -> Worker {
-        self.prefetch = prefetch;
+        self.plan.prefetch = prefetch;
         self
     }
 
     /// How long a lease lasts between heartbeats: how soon others get the work if this machine dies.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Worker {
-        self.lease = lease;
-        self
-    }
-
-    /// The name under which leases are held; by default [`worker_name`].
-    #[must_use]
-    pub fn name(mut self, owner: impl Into<String>) -> Worker {
-        self.owner = owner.into();
-        self
-    }
-
-    /// How long handlers may go on after shutdown was asked for; 30 s unless said otherwise.
-    #[must_use]
-    pub fn grace(mut self, grace: Duration) -> Worker {
-        self.grace = grace;
-        self
-    }
-
-    /// How long a handler that was told to stop may put its things away before it is dropped; 5 s unless said
-    /// otherwise. A lease that is lost is not waited for.
-    #[must_use]
-    pub fn cancel_grace(mut self, grace: Duration) -> Worker {
-        self.cancel_grace = grace;
-        self
-    }
-
-    /// How long one attempt at a job may take that says nothing about it itself (`timeout_ms`).
-    #[must_use]
-    pub fn timeout(mut self, timeout: Duration) -> Worker {
-        self.timeout = Some(timeout);
-        self
-    }
-
-    /// How long a handler whose time is over may put its things away before it is dropped; not at all unless said
-    /// otherwise. Whatever it returns then, its attempt has failed (Q6).
-    #[must_use]
-    pub fn timeout_grace(mut self, grace: Duration) -> Worker {
-        self.timeout_grace = grace;
+        self.face.lease = lease;
         self
     }
 
     /// Claims only these kinds; by default those that have a handler.
     #[must_use]
     pub fn kinds<S: Into<String>>(mut self, kinds: impl IntoIterator<Item = S>) -> Worker {
-        self.kinds = Some(kinds.into_iter().map(Into::into).collect());
-        self
-    }
-
-    /// A value for all handlers, read by [`Context::state`].
-    #[must_use]
-    pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Worker {
-        let value: Arc<dyn Any + Send + Sync> = Arc::new(value);
-        Arc::make_mut(&mut self.shared).insert(TypeId::of::<T>(), value);
-        self
-    }
-
-    /// Whom to tell what happens.
-    #[must_use]
-    pub fn hooks(mut self, hooks: impl Hooks) -> Worker {
-        self.hooks = Arc::new(hooks);
+        self.face.kinds = Some(kinds.into_iter().map(Into::into).collect());
         self
     }
 
@@ -273,7 +331,7 @@ impl Worker {
         F: Fn(Context, J) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Outcome<T>> + Send + 'static,
     {
-        self.handlers.add(handler);
+        self.face.handlers.add(handler);
         self
     }
 
@@ -286,7 +344,7 @@ impl Worker {
         T: Serialize + Send + 'static,
         F: Fn(Context, J) -> Outcome<T> + Send + Sync + 'static,
     {
-        self.handlers.add_blocking(handler);
+        self.face.handlers.add_blocking(handler);
         self
     }
 
@@ -298,96 +356,32 @@ impl Worker {
         F: Fn(Context) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Outcome<Option<String>>> + Send + 'static,
     {
-        self.handlers.add_any(handler);
+        self.face.handlers.add_any(handler);
         self
-    }
-
-    /// Works until `shutdown`; then stops claiming, gives back what has not begun, and lets handlers end within the
-    /// grace before they are told to stop.
-    pub async fn run_until(self, shutdown: impl Future<Output = ()>) -> Result<Report> {
-        self.run_until_either(shutdown, std::future::pending()).await
-    }
-
-    /// The same, and from `now` on waits for no handler: they are dropped and their jobs given back.
-    pub async fn run_until_either(
-        self,
-        shutdown: impl Future<Output = ()>,
-        now: impl Future<Output = ()>,
-    ) -> Result<Report> {
-        drive::drive(self, shutdown, now).await
-    }
-
-    /// Works until SIGINT or SIGTERM; a second one does not wait for handlers.
-    pub async fn run_until_signalled(self) -> Result<Report> {
-        let (first, second) = crate::signals::two()?;
-        self.run_until_either(first, second).await
-    }
-
-    /// Ends by itself when nothing is due any more.
-    #[must_use]
-    pub fn until_idle(mut self) -> Worker {
-        self.drain = true;
-        self
-    }
-
-    /// Works until nothing is due any more: for tests, and for jobs run by another scheduler.
-    pub async fn drain(self) -> Result<Report> {
-        self.until_idle().run_until(std::future::pending()).await
-    }
-
-    pub(crate) fn with_points(mut self, points: Arc<Points>) -> Worker {
-        self.points = Some(points);
-        self
-    }
-
-    fn queue_names(&self) -> Vec<String> {
-        self.queues.iter().map(|queue| queue.name.clone()).collect()
-    }
-
-    /// Checks what was set up.
-    fn plan(&mut self) -> Result<Plan> {
-        if self.queues.is_empty() {
-            self.queues = self.handlers.queues().iter().map(|name| QueueShare::from(*name).0).collect();
-        }
-        bounds::name("worker", &self.owner)?;
-        bounds::within("queues", self.queues.len() as u64, 1, bounds::CLAIM_QUEUES_MAX)?;
-        for queue in &self.queues {
-            bounds::name("queue", &queue.name)?;
-            bounds::within("weight", queue.weight.into(), 1, 1_000)?;
-            let concurrency = queue.concurrency.unwrap_or(1) as u64;
-            bounds::within("concurrency", concurrency, 1, CONCURRENCY_MAX)?;
-        }
-        bounds::within("concurrency", self.concurrency as u64, 1, CONCURRENCY_MAX)?;
-        bounds::within("prefetch", self.prefetch as u64, 0, CONCURRENCY_MAX)?;
-        let lease_ms = u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX);
-        bounds::within("lease_ms", lease_ms, bounds::LEASE_MS.0, bounds::LEASE_MS.1)?;
-        if let Some(timeout) = self.timeout {
-            let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-            bounds::within("timeout_ms", timeout_ms, 1, bounds::SPAN_MS_MAX)?;
-        }
-        let known = self.handlers.kinds();
-        if known.as_ref().is_some_and(Vec::is_empty) {
-            return Err(Invalid::new(Code::OutOfBounds, "handlers", "at least one: call `handle`", "none").into());
-        }
-        self.kinds = self.kinds.take().or(known);
-        for kind in self.kinds.iter().flatten() {
-            bounds::name("kind", kind)?;
-        }
-        if let Some(kinds) = &self.kinds {
-            bounds::within("kinds", kinds.len() as u64, 1, bounds::CLAIM_KINDS_MAX)?;
-        }
-        Ok(Plan {
-            queues: self.queues.clone(),
-            concurrency: self.concurrency,
-            prefetch: self.prefetch,
-            grace: self.grace,
-            drain: self.drain,
-        })
     }
 }
 
-impl std::fmt::Debug for Worker {
+/// A span in milliseconds, as stores and bounds take it.
+pub(crate) fn ms(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Refuses a worker that could do nothing.
+pub(crate) fn no_handlers() -> Error {
+    Invalid::new(Code::OutOfBounds, "handlers", "at least one: call `handle`", "none").into()
+}
+
+impl<F: Face + Clone> Clone for Worker<F> {
+    fn clone(&self) -> Worker<F> {
+        let Worker { face, plan, terms, cancel_grace, timeout_grace, hooks } = self;
+        let (face, plan, terms, hooks) = (face.clone(), plan.clone(), terms.clone(), hooks.clone());
+        Worker { face, plan, terms, cancel_grace: *cancel_grace, timeout_grace: *timeout_grace, hooks }
+    }
+}
+
+impl<F: Face> std::fmt::Debug for Worker<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Worker").field("owner", &self.owner).field("queues", &self.queues).finish_non_exhaustive()
+        let Worker { terms, plan, .. } = self;
+        f.debug_struct("Worker").field("owner", &terms.owner).field("queues", &plan.queues).finish_non_exhaustive()
     }
 }

@@ -93,23 +93,36 @@ impl<T> Outcomes<T> for Outcome<T> {
     }
 }
 
-/// What a handler's stop asks of the store; `chance` moves a backoff.
+impl Stop {
+    /// As a failure: what went wrong, and when to try again; `chance` moves a backoff. A face without a word of its own for
+    /// "not now" or "not me" has it fail so.
+    pub(crate) fn failure(self, chance: f64) -> (String, Retry) {
+        match self {
+            Stop::Retry { error, after: None } => (error, Retry::Policy { chance }),
+            Stop::Retry { error, after: Some(after) } => (error, Retry::In { delay_ms: bounded_ms(after) }),
+            Stop::Snooze { delay } => ("put off by its handler".to_owned(), Retry::In { delay_ms: bounded_ms(delay) }),
+            Stop::Release => ("given back by its handler".to_owned(), Retry::In { delay_ms: 0 }),
+            Stop::Cancel { why } => (why, Retry::Cancel),
+            Stop::Fail { why } => (why, Retry::Never),
+        }
+    }
+}
+
+/// What a stop asks of the store for a job; `chance` moves a backoff.
 pub(super) fn act(stop: Stop, chance: f64) -> Act {
     match stop {
-        Stop::Retry { error, after: None } => Act::Fail { error, retry: Retry::Policy { chance } },
-        Stop::Retry { error, after: Some(after) } => {
-            Act::Fail { error, retry: Retry::In { delay_ms: bounded_ms(after) } }
-        }
         Stop::Snooze { delay } => Act::Snooze { delay_ms: bounded_ms(delay) },
         Stop::Release => Act::Release,
-        Stop::Cancel { why } => Act::Fail { error: why, retry: Retry::Cancel },
-        Stop::Fail { why } => Act::Fail { error: why, retry: Retry::Never },
+        failed => {
+            let (error, retry) = failed.failure(chance);
+            Act::Fail { error, retry }
+        }
     }
 }
 
 /// A span as the store takes it: a handler's own arithmetic must not leave its job unfinished.
 fn bounded_ms(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX).min(tenure_core::bounds::SPAN_MS_MAX)
+    super::ms(span).min(tenure_core::bounds::SPAN_MS_MAX)
 }
 
 #[cfg(test)]

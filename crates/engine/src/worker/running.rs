@@ -1,13 +1,13 @@
-//! The jobs of a worker that can be told to stop together.
+//! The units of a worker that can be told to stop together.
 
 use crate::heart::{Cancelled, Hold};
 use std::sync::{Arc, Mutex, Weak};
 
 /// Every hold that may still be at work.
 #[derive(Debug, Default)]
-pub(super) struct RunningJobs(Mutex<Vec<Weak<Hold>>>);
+pub(super) struct RunningUnits(Mutex<Vec<Weak<Hold>>>);
 
-impl RunningJobs {
+impl RunningUnits {
     /// One more.
     pub(super) fn add(&self, hold: &Arc<Hold>) {
         let mut holds = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

@@ -2,17 +2,16 @@
 //! orders go out, so that a simulator can run the real thing.
 //!
 //! Always true:
-//! - no more handlers run than there are slots, and no more jobs are in hand than slots and prefetch allow;
+//! - no more handlers run than there are slots, and no more units are in hand than slots and prefetch allow;
 //! - at most one claim is under way;
-//! - a job that was only prefetched begins after its started mark has been committed (L6);
+//! - a unit that was only prefetched begins after its started mark has been committed (L6);
 //! - a shift that is over has nothing in hand.
 
+use super::face::{Ask, Claimed, Id, Offer};
 use crate::clock::Moment;
 use crate::rest::Rest;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
-use tenure_core::Token;
-use tenure_core::queue::{ClaimedJob, JobId};
 
 /// After a store failure, doubling …
 const FAILED_WAIT: Duration = Duration::from_millis(100);
@@ -22,9 +21,6 @@ const FAILED_WAIT_MAX: Duration = Duration::from_secs(10);
 const SETTLE: Duration = Duration::from_millis(5);
 /// The most that one claim may take (X).
 const CLAIM_MAX: usize = 1_000;
-
-/// One claim of one job. A worker may meet a job again while an older handler of it has not ended.
-pub(crate) type Unit = (JobId, Token);
 
 /// One queue of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,18 +45,19 @@ pub(crate) struct Plan {
 
 /// What happened.
 #[derive(Debug)]
-pub(crate) enum Event {
+pub(crate) enum Event<U: Claimed> {
     /// Time has passed, or work may have come.
     Look,
-    /// A claim was answered. `limited` says that a limit is set somewhere, so that prefetching would take slots from
-    /// others (Q8); `unsettled`, that endings were on their way when it was asked.
-    Claimed { jobs: Vec<ClaimedJob>, again_in: Option<Duration>, limited: bool, unsettled: bool },
+    /// A claim was answered; `unsettled` says that endings were on their way when it was asked.
+    Claimed { offer: Offer<U>, unsettled: bool },
     /// A claim was not answered.
     Unanswered,
+    /// A claim was refused, and would be again: go home as soon as the handlers have ended.
+    Failed,
     /// A started mark was committed, or not.
-    Marked { token: Token, held: bool },
+    Marked { key: U::Key, held: bool },
     /// A handler has ended and its slot is free.
-    Vacated(Unit),
+    Vacated(Id<U>),
     /// Go home when the handlers have ended.
     Leave,
     /// Go home now.
@@ -69,15 +66,15 @@ pub(crate) enum Event {
 
 /// What to do.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Order {
-    /// Claim up to `max` from these queues; the first `begin` of them begin at once.
-    Claim { queues: Vec<String>, max: u32, begin: u32 },
-    /// Commit that the first `count` jobs of this grant are started.
-    Mark { token: Token, count: u32 },
+pub(crate) enum Order<U: Claimed> {
+    /// Claim.
+    Claim(Ask),
+    /// Commit that the first `count` units of this grant are started.
+    Mark { key: U::Key, count: u32 },
     /// Run its handler.
-    Begin(Box<ClaimedJob>),
+    Begin(Box<U>),
     /// Give back what was not begun.
-    GiveBack(Vec<Unit>),
+    GiveBack(Vec<Id<U>>),
     /// Tell all handlers to stop.
     TellAll,
     /// Drop all handlers.
@@ -105,15 +102,15 @@ struct Asked {
 }
 
 #[derive(Debug)]
-struct Waiting {
-    job: ClaimedJob,
+struct Waiting<U> {
+    unit: U,
     /// Its place in its grant, from 0.
     place: u32,
 }
 
 /// The shift.
 #[derive(Debug)]
-pub(crate) struct Shift {
+pub(crate) struct Shift<U: Claimed> {
     plan: Plan,
     phase: Phase,
     /// Smooth weighted round robin: what each queue is owed.
@@ -124,19 +121,19 @@ pub(crate) struct Shift {
     found: bool,
     /// The claim that is under way.
     asked: Option<Asked>,
-    /// Jobs in hand whose handler has not begun.
-    waiting: VecDeque<Waiting>,
-    /// Jobs whose mark is being committed.
-    marking: Vec<Waiting>,
-    running: BTreeMap<Unit, String>,
+    /// Units in hand whose handler has not begun.
+    waiting: VecDeque<Waiting<U>>,
+    /// Units whose mark is being committed.
+    marking: Vec<Waiting<U>>,
+    running: BTreeMap<Id<U>, String>,
     rest: Rest,
     rest_until: Option<Moment>,
     failures: u32,
     limited: bool,
 }
 
-impl Shift {
-    pub(crate) fn new(plan: Plan) -> Shift {
+impl<U: Claimed> Shift<U> {
+    pub(crate) fn new(plan: Plan) -> Shift<U> {
         Shift {
             owed: vec![0; plan.queues.len()],
             plan,
@@ -155,15 +152,15 @@ impl Shift {
     }
 
     /// Takes an event in, and says what to do.
-    pub(crate) fn step(&mut self, event: Event, now: Moment) -> Vec<Order> {
+    pub(crate) fn step(&mut self, event: Event<U>, now: Moment) -> Vec<Order<U>> {
         let mut orders = Vec::new();
         match event {
             // A rest that is not over yet was broken by a wake-up.
             Event::Look => self.rest_until = self.rest_until.filter(|until| now >= *until),
-            Event::Claimed { jobs, again_in, limited, unsettled } => {
+            Event::Claimed { offer: Offer { units, again_in, limited, held }, unsettled } => {
                 self.limited = limited;
-                let nothing_left = jobs.is_empty() && !unsettled;
-                self.claimed(jobs, again_in, now, &mut orders);
+                let nothing_left = units.is_empty() && !unsettled && !held;
+                self.claimed(units, again_in, now, &mut orders);
                 if self.rest_until.is_some() && unsettled && self.plan.drain {
                     self.rest_until = Some(now.after(SETTLE));
                 }
@@ -179,14 +176,17 @@ impl Shift {
                 let wait = (FAILED_WAIT * (1 << (self.failures - 1).min(8))).min(FAILED_WAIT_MAX);
                 self.rest_until = Some(now.after(wait));
             }
-            Event::Marked { token, held } => self.marked(token, held, &mut orders),
+            Event::Marked { key, held } => self.marked(&key, held, &mut orders),
             Event::Vacated(unit) => {
                 self.running.remove(&unit);
                 if self.plan.drain {
                     self.rest_until = None;
                 }
             }
-            Event::Leave => {
+            Event::Failed | Event::Leave => {
+                if matches!(event, Event::Failed) {
+                    self.asked = None;
+                }
                 if self.phase == Phase::Open {
                     self.phase = Phase::Leaving(now.after(self.plan.grace));
                     self.give_back(&mut orders);
@@ -213,21 +213,21 @@ impl Shift {
         }
     }
 
-    fn claimed(&mut self, jobs: Vec<ClaimedJob>, again_in: Option<Duration>, now: Moment, orders: &mut Vec<Order>) {
+    fn claimed(&mut self, units: Vec<U>, again_in: Option<Duration>, now: Moment, orders: &mut Vec<Order<U>>) {
         let Asked { max, begin } = self.asked.take().unwrap_or_default();
         self.failures = 0;
-        if !jobs.is_empty() {
+        if !units.is_empty() {
             self.found = true;
             self.rest.found();
         }
-        if jobs.len() >= max {
+        if units.len() >= max {
             // The leader filled everything: the next claim begins a new round.
             self.round.clear();
         }
-        let mut places: BTreeMap<Token, u32> = BTreeMap::new();
-        for (i, job) in jobs.into_iter().enumerate() {
-            let place = places.entry(job.token).or_default();
-            let waiting = Waiting { place: *place, job };
+        let mut places: BTreeMap<U::Key, u32> = BTreeMap::new();
+        for (i, unit) in units.into_iter().enumerate() {
+            let place = places.entry(unit.key()).or_default();
+            let waiting = Waiting { place: *place, unit };
             *place += 1;
             if i < begin && self.phase == Phase::Open {
                 self.begin(waiting, orders)
@@ -243,13 +243,13 @@ impl Shift {
         }
     }
 
-    fn marked(&mut self, token: Token, held: bool, orders: &mut Vec<Order>) {
-        let (of, rest) = std::mem::take(&mut self.marking).into_iter().partition(|w| w.job.token == token);
+    fn marked(&mut self, key: &U::Key, held: bool, orders: &mut Vec<Order<U>>) {
+        let (of, rest) = std::mem::take(&mut self.marking).into_iter().partition(|w| w.unit.key() == *key);
         self.marking = rest;
-        let of: Vec<Waiting> = of;
+        let of: Vec<Waiting<U>> = of;
         if !held {
             // The lease is lost, and with it whatever else of the grant was waiting.
-            self.waiting.retain(|waiting| waiting.job.token != token);
+            self.waiting.retain(|waiting| waiting.unit.key() != *key);
             return;
         }
         for waiting in of {
@@ -260,19 +260,20 @@ impl Shift {
         }
     }
 
-    fn begin(&mut self, waiting: Waiting, orders: &mut Vec<Order>) {
-        self.running.insert((waiting.job.id, waiting.job.token), waiting.job.queue.clone());
-        orders.push(Order::Begin(Box::new(waiting.job)));
+    fn begin(&mut self, waiting: Waiting<U>, orders: &mut Vec<Order<U>>) {
+        let Waiting { unit, .. } = waiting;
+        self.running.insert((unit.part(), unit.key()), unit.queue().to_owned());
+        orders.push(Order::Begin(Box::new(unit)));
     }
 
-    fn give_back(&mut self, orders: &mut Vec<Order>) {
+    fn give_back(&mut self, orders: &mut Vec<Order<U>>) {
         if !self.waiting.is_empty() {
-            let back = self.waiting.drain(..).map(|waiting| (waiting.job.id, waiting.job.token)).collect();
+            let back = self.waiting.drain(..).map(|waiting| (waiting.unit.part(), waiting.unit.key())).collect();
             orders.push(Order::GiveBack(back));
         }
     }
 
-    fn go_on(&mut self, now: Moment, orders: &mut Vec<Order>) {
+    fn go_on(&mut self, now: Moment, orders: &mut Vec<Order<U>>) {
         match self.phase {
             Phase::Open => {
                 self.mark(orders);
@@ -301,19 +302,19 @@ impl Shift {
     }
 
     /// Begins what waits, in the order of its grants, one mark for all of a grant that fit.
-    fn mark(&mut self, orders: &mut Vec<Order>) {
-        let mut counts: BTreeMap<Token, u32> = BTreeMap::new();
+    fn mark(&mut self, orders: &mut Vec<Order<U>>) {
+        let mut counts: BTreeMap<U::Key, u32> = BTreeMap::new();
         while self.free() > 0
             && let Some(waiting) = self.waiting.pop_front()
         {
-            let count = counts.entry(waiting.job.token).or_default();
+            let count = counts.entry(waiting.unit.key()).or_default();
             *count = (*count).max(waiting.place + 1);
             self.marking.push(waiting);
         }
-        orders.extend(counts.into_iter().map(|(token, count)| Order::Mark { token, count }));
+        orders.extend(counts.into_iter().map(|(key, count)| Order::Mark { key, count }));
     }
 
-    fn claim(&mut self, now: Moment, orders: &mut Vec<Order>) {
+    fn claim(&mut self, now: Moment, orders: &mut Vec<Order<U>>) {
         let resting = self.rest_until.is_some_and(|until| now < until);
         if resting || self.asked.is_some() {
             return;
@@ -330,11 +331,11 @@ impl Shift {
         if self.rest_until.take().is_some() {
             self.rest.over();
         }
-        orders.push(Order::Claim {
+        orders.push(Order::Claim(Ask {
             queues: queues.iter().map(|i| self.plan.queues[*i].name.clone()).collect(),
             max: max as u32,
             begin: free.min(max) as u32,
-        });
+        }));
         self.asked = Some(Asked { max, begin: free.min(max) });
     }
 
@@ -378,7 +379,7 @@ impl Shift {
 
     fn in_hand(&self, queue: usize) -> usize {
         let name = &self.plan.queues[queue].name;
-        let waiting = self.waiting.iter().chain(&self.marking).filter(|waiting| waiting.job.queue == *name).count();
+        let waiting = self.waiting.iter().chain(&self.marking).filter(|waiting| waiting.unit.queue() == name).count();
         waiting + self.running.values().filter(|of| *of == name).count()
     }
 }

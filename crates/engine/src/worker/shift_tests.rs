@@ -1,7 +1,12 @@
 //! What a shift decides.
 
 use super::*;
-use tenure_core::Time;
+use tenure_core::queue::{ClaimedJob, JobId};
+use tenure_core::{Time, Token};
+
+type Shift = super::Shift<ClaimedJob>;
+type Event = super::Event<ClaimedJob>;
+type Order = super::Order<ClaimedJob>;
 
 fn at(ms: u64) -> Moment {
     Moment(Duration::from_secs(1_000) + Duration::from_millis(ms))
@@ -32,15 +37,23 @@ fn job(id: i64, token: i64, queue: &str) -> ClaimedJob {
     }
 }
 
+fn offered(units: Vec<ClaimedJob>, again_in: Option<Duration>, limited: bool) -> Event {
+    Event::Claimed { offer: Offer { units, again_in, limited, held: false }, unsettled: false }
+}
+
 fn claimed(jobs: Vec<ClaimedJob>) -> Event {
-    Event::Claimed { jobs, again_in: None, limited: false, unsettled: false }
+    offered(jobs, None, false)
+}
+
+fn claim_from(queue: &str, max: u32, begin: u32) -> Order {
+    Order::Claim(Ask { queues: vec![queue.into()], max, begin })
 }
 
 fn claim(max: u32, begin: u32) -> Order {
-    Order::Claim { queues: vec!["q".into()], max, begin }
+    claim_from("q", max, begin)
 }
 
-fn unit(id: i64, token: i64) -> Unit {
+fn unit(id: i64, token: i64) -> Id<ClaimedJob> {
     (JobId(id), Token(token))
 }
 
@@ -66,12 +79,12 @@ fn l6_a_prefetched_job_begins_after_its_mark_was_committed() {
     shift.step(claimed(vec![job(1, 7, "q")]), at(1));
     shift.step(claimed(vec![job(2, 8, "q"), job(3, 8, "q"), job(4, 8, "q")]), at(2));
     let orders = shift.step(Event::Vacated(unit(1, 7)), at(3));
-    assert_eq!(orders[0], Order::Mark { token: Token(8), count: 1 });
+    assert_eq!(orders[0], Order::Mark { key: Token(8), count: 1 });
     assert_eq!(begun(&orders), [0i64; 0]);
-    assert_eq!(begun(&shift.step(Event::Marked { token: Token(8), held: true }, at(4))), [2]);
+    assert_eq!(begun(&shift.step(Event::Marked { key: Token(8), held: true }, at(4))), [2]);
     // Two slots' worth of one grant would be one mark; here the next follows alone.
     let orders = shift.step(Event::Vacated(unit(2, 8)), at(5));
-    assert_eq!(orders[0], Order::Mark { token: Token(8), count: 2 });
+    assert_eq!(orders[0], Order::Mark { key: Token(8), count: 2 });
 }
 
 #[test]
@@ -81,7 +94,7 @@ fn l3_a_refused_mark_drops_everything_of_its_grant() {
     shift.step(claimed(vec![job(1, 7, "q")]), at(1));
     shift.step(claimed(vec![job(2, 8, "q"), job(3, 8, "q")]), at(2));
     shift.step(Event::Vacated(unit(1, 7)), at(3));
-    let orders = shift.step(Event::Marked { token: Token(8), held: false }, at(4));
+    let orders = shift.step(Event::Marked { key: Token(8), held: false }, at(4));
     assert_eq!(begun(&orders), [0i64; 0]);
     assert!(!orders.iter().any(|order| matches!(order, Order::Mark { .. })), "{orders:?}");
 }
@@ -90,8 +103,7 @@ fn l3_a_refused_mark_drops_everything_of_its_grant() {
 fn q8_nothing_is_claimed_ahead_of_free_slots_while_a_limit_is_set() {
     let mut shift = Shift::new(plan(1, 50));
     shift.step(Event::Look, at(0));
-    let orders = shift
-        .step(Event::Claimed { jobs: vec![job(1, 7, "q")], again_in: None, limited: true, unsettled: false }, at(1));
+    let orders = shift.step(offered(vec![job(1, 7, "q")], None, true), at(1));
     assert_eq!((begun(&orders), orders.len()), (vec![1], 1), "{orders:?}");
 }
 
@@ -99,16 +111,10 @@ fn q8_nothing_is_claimed_ahead_of_free_slots_while_a_limit_is_set() {
 fn an_empty_queue_is_looked_at_again_when_work_is_due_and_at_least_every_second() {
     let mut shift = Shift::new(plan(1, 0));
     shift.step(Event::Look, at(0));
-    shift.step(
-        Event::Claimed { jobs: vec![], again_in: Some(Duration::from_millis(300)), limited: false, unsettled: false },
-        at(10),
-    );
+    shift.step(offered(vec![], Some(Duration::from_millis(300)), false), at(10));
     assert_eq!(shift.next(), Some(at(310)));
     assert_eq!(shift.step(Event::Look, at(310)), [claim(1, 1)]);
-    shift.step(
-        Event::Claimed { jobs: vec![], again_in: Some(Duration::from_secs(3_600)), limited: false, unsettled: false },
-        at(320),
-    );
+    shift.step(offered(vec![], Some(Duration::from_secs(3_600)), false), at(320));
     assert_eq!(shift.next(), Some(at(1_320)));
 }
 
@@ -135,7 +141,7 @@ fn queues_are_led_by_their_weights() {
     for id in 0..8 {
         let orders =
             if id == 0 { shift.step(Event::Look, at(0)) } else { shift.step(Event::Vacated(unit(id - 1, 7)), at(0)) };
-        let Order::Claim { queues, .. } = &orders[0] else { panic!("{orders:?}") };
+        let Order::Claim(Ask { queues, .. }) = &orders[0] else { panic!("{orders:?}") };
         led.push_str(&queues[0]);
         let queue = queues[0].clone();
         shift.step(claimed(vec![job(id, 7, &queue)]), at(0));
@@ -149,7 +155,7 @@ fn an_empty_leader_lets_the_others_have_the_slot() {
     let mut shift = Shift::new(Plan { queues: vec![share("a", 3), share("b", 1)], ..plan(1, 0) });
     shift.step(Event::Look, at(0));
     let orders = shift.step(claimed(vec![]), at(1));
-    assert_eq!(orders, [Order::Claim { queues: vec!["b".into()], max: 1, begin: 1 }]);
+    assert_eq!(orders, [claim_from("b", 1, 1)]);
     shift.step(claimed(vec![]), at(2));
     assert_eq!(shift.next(), Some(at(1_002)), "and then it rests");
 }
@@ -159,11 +165,11 @@ fn a_queue_has_no_more_in_hand_than_its_own_limit() {
     let share = |name: &str, concurrency| Share { name: name.into(), weight: 1, concurrency };
     let queues = vec![share("a", Some(1)), share("b", None)];
     let mut shift = Shift::new(Plan { queues, ..plan(4, 0) });
-    assert_eq!(shift.step(Event::Look, at(0)), [Order::Claim { queues: vec!["a".into()], max: 1, begin: 1 }]);
+    assert_eq!(shift.step(Event::Look, at(0)), [claim_from("a", 1, 1)]);
     let orders = shift.step(claimed(vec![job(1, 7, "a")]), at(1));
-    assert_eq!(orders[1], Order::Claim { queues: vec!["b".into()], max: 3, begin: 3 });
+    assert_eq!(orders[1], claim_from("b", 3, 3));
     let orders = shift.step(claimed(vec![job(2, 8, "b")]), at(2));
-    assert!(!orders.iter().any(|o| matches!(o, Order::Claim { queues, .. } if queues[0] == "a")), "{orders:?}");
+    assert!(!orders.iter().any(|o| matches!(o, Order::Claim(Ask { queues, .. }) if queues[0] == "a")), "{orders:?}");
 }
 
 #[test]
@@ -217,12 +223,21 @@ fn q2_a_store_that_always_hints_at_once_is_not_asked_without_a_pause() {
     while now < at(10_000) {
         if orders == [claim(1, 1)] {
             looks += 1;
-            let again_in = Some(Duration::ZERO);
-            orders = shift.step(Event::Claimed { jobs: vec![], again_in, limited: false, unsettled: false }, now);
+            orders = shift.step(offered(vec![], Some(Duration::ZERO), false), now);
         } else {
             now = shift.next().unwrap();
             orders = shift.step(Event::Look, now);
         }
     }
     assert_eq!(looks, 15, "seven in the first second and a half, then one a second");
+}
+
+#[test]
+fn draining_waits_for_what_others_hold() {
+    let mut shift = Shift::new(Plan { drain: true, ..plan(2, 0) });
+    shift.step(Event::Look, at(0));
+    let offer = Offer { units: vec![], again_in: Some(Duration::from_millis(300)), limited: false, held: true };
+    assert_eq!(shift.step(Event::Claimed { offer, unsettled: false }, at(1)), []);
+    assert_eq!(shift.step(Event::Look, at(301)), [claim(2, 2)]);
+    assert_eq!(shift.step(claimed(vec![]), at(302)), [Order::Over]);
 }

@@ -434,6 +434,10 @@ declare
     seen_now timestamptz[];
     n integer;
 begin
+    -- Of whoever comes past the library; of the others these were checked before (core/bounds.rs).
+    if (octet_length(owner) between 1 and 128 and lease_ms between 1 and 86400000) is not true then
+        perform tenure.refuse('out_of_bounds', '`worker` must be 1 to 128 bytes and `lease_ms` 1 to 86400000');
+    end if;
     perform tenure.durably();
     -- Whoever sets a limit where there was none waits for the claims under way, which do not count themselves (Q8).
     perform pg_advisory_xact_lock_shared(tenure.name_number('claims', c.name, ''))

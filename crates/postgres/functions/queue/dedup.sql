@@ -54,3 +54,12 @@ begin
     end if;
     return known_ids;
 end $$;
+
+-- The same for a caller who has others waiting behind it, and no transaction of its own: a key that somebody is enqueuing
+-- under in a transaction that stays open is not waited for much longer than a commit takes.
+create or replace function tenure.remember_soon(
+    queues text[], keys text[], windows_ms bigint[], bodies bytea[], ids bigint[], now timestamptz
+) returns bigint[] language plpgsql set lock_timeout = '3s' as $$
+begin
+    return tenure.remember(queues, keys, windows_ms, bodies, ids, now);
+end $$;

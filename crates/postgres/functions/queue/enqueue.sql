@@ -32,7 +32,8 @@ begin
     ids := case when keys is not null or gated
                 then array(select nextval('tenure.job_id') from generate_series(1, cardinality(queues))) end;
     if keys is not null then
-        known_ids := tenure.remember(queues, keys, windows_ms, bodies, ids, now);
+        known_ids := case when beside then tenure.remember(queues, keys, windows_ms, bodies, ids, now)
+                          else tenure.remember_soon(queues, keys, windows_ms, bodies, ids, now) end;
     end if;
     if not beside then
         insert into tenure.queue (name, created_at)
@@ -100,7 +101,7 @@ create or replace function tenure.enqueue_checked(
     attempts_maxes integer[], timeouts_ms bigint[], backoffs text[], ordering_keys text[], limit_keys text[],
     keys text[], windows_ms bigint[], bodies bytea[], beside boolean default false
 ) returns table (id bigint, status text, deduplicated boolean) language plpgsql
-  security definer set search_path = pg_catalog, pg_temp
+  security definer set search_path = pg_catalog, pg_temp set standard_conforming_strings = on
 as $$
 declare
     name_of constant text := '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$';
@@ -109,6 +110,9 @@ declare
 begin
     if cardinality(queues) > 10000 then
         perform tenure.refuse('out_of_bounds', 'at most 10000 jobs may be enqueued at once');
+    end if;
+    if array_lower(queues, 1) <> 1 or array_ndims(queues) <> 1 then
+        perform tenure.refuse('wrong_type', 'arrays of jobs are plain lists, counted from one');
     end if;
     refused := (
         select w.field

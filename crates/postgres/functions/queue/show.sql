@@ -55,6 +55,9 @@ $$;
 -- Which version of the schema this is, and which release laid out its functions.
 create or replace function tenure.installed() returns table (version bigint, release text, digest text)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-    select (select coalesce(max(m.version), 0)::bigint from tenure.migration m), f.release, f.digest
+    select (select coalesce(max(m.version), 0)::bigint from tenure.migration m), f.release,
+           -- Dropped by hand, or lost by a restore of some: what is left is no release's.
+           case when exists (select from unnest(f.names) as n(name) where to_regprocedure(n.name) is null)
+                then 'in parts' else f.digest end
       from (select) one left join tenure.functions f on true
 $$;

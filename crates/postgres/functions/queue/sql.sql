@@ -1,5 +1,6 @@
 -- The queue for plain SQL: enqueue, complete, fail and held in the caller's own transaction, in any language (Q10).
--- What they refuse raises: TE010 bad input, TE003 another body under a dedup key, TE020 a lost lease.
+-- What they refuse raises: TE010 bad input, TE003 another body under a dedup key, TE020 a lost lease. Settings of the
+-- caller's session that change how text or numbers are read do not reach into them.
 
 -- A number among a caller's options; null where it was not sent.
 create or replace function tenure.option_number(o jsonb, path text[], at_least numeric, at_most numeric, whole boolean)
@@ -46,7 +47,8 @@ end $$;
 -- Rights      the owner's: whoever may call it may enqueue, and needs no right to any table. So nobody may call it who
 --             was not granted it; everything it says is checked here, and the search path is pinned.
 create or replace function tenure.enqueue(queue text, kind text, payload text, options jsonb default '{}')
-returns bigint language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+returns bigint language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set standard_conforming_strings = on set extra_float_digits = 1 as $$
 declare
     name_of constant text := '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$';
     span_max constant bigint := 316224000000;
@@ -181,7 +183,8 @@ begin
 end $$;
 
 create or replace function tenure.complete(job bigint, owner text, token bigint, result text default null)
-returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+returns text language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set standard_conforming_strings = on set extra_float_digits = 1 as $$
 begin
     perform tenure.checked_json('result', result);
     return (select f.status from tenure.finish_one(job, owner, token, 'complete', result, null, null, null) f);
@@ -190,7 +193,8 @@ end $$;
 -- Parameters  `retry` false is final; `retry_in_ms` null waits by the job's backoff.
 create or replace function tenure.fail(
     job bigint, owner text, token bigint, error text, retry boolean default true, retry_in_ms bigint default null
-) returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+) returns text language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set standard_conforming_strings = on set extra_float_digits = 1 as $$
 declare
     kept text := coalesce(error, '');
 begin

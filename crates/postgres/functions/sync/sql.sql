@@ -29,7 +29,8 @@ end $$;
 --             before is answered without a lock.
 create or replace function tenure.complete_chunk(
     matrix_id text, chunk_hash text, owner text, token bigint, row_count bigint default null, cursor text default null
-) returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+) returns text language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set standard_conforming_strings = on as $$
 declare
     pass record;
     answer record;

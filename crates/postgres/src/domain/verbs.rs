@@ -38,7 +38,7 @@ pub(super) async fn acquire(store: &PostgresStore, acquires: Vec<Acquire>) -> Re
             (&holders as _, Type::TEXT_ARRAY),
             (&leases as _, Type::INT8_ARRAY),
         ];
-        let rows = store.database.write(sql, &params).await?;
+        let rows = store.database.write_patiently(sql, &params).await?;
         answers.take(&round, &rows, |it, row| acquired(it.offset, row, get(row, "word")?, "told", "fact"))?;
     }
     answers.all()
@@ -88,7 +88,7 @@ pub(super) async fn succeed(store: &PostgresStore, writes: Vec<Held>) -> Result<
         let (names, tokens) = held(&round);
         let sql = "select ord, word, hint from tenure.domain_succeed($1, $2)";
         let params = [(&names as _, Type::TEXT_ARRAY), (&tokens as _, Type::INT8_ARRAY)];
-        let rows = store.database.write(sql, &params).await?;
+        let rows = store.database.write_patiently(sql, &params).await?;
         answers.take(&round, &rows, |_, row| succeeded(row))?;
     }
     answers.all()
@@ -111,7 +111,7 @@ pub(super) async fn advance(store: &PostgresStore, advances: Vec<Advance>) -> Re
             (&holders as _, Type::TEXT_ARRAY),
             (&leases as _, Type::INT8_ARRAY),
         ];
-        let rows = store.database.write(sql, &params).await?;
+        let rows = store.database.write_patiently(sql, &params).await?;
         answers.take(&round, &rows, |_, row| {
             let succeeded = match succeeded(row)? {
                 Ok(succeeded) => succeeded,
@@ -134,7 +134,7 @@ pub(super) async fn fail(store: &PostgresStore, writes: Vec<Held>) -> Result<Vec
         let (names, tokens) = held(&round);
         let sql = "select ord, word, told, fact from tenure.domain_in_turn('fail', $1, null, $2, null, null)";
         let params = [(&names as _, Type::TEXT_ARRAY), (&tokens as _, Type::INT8_ARRAY)];
-        let rows = store.database.write(sql, &params).await?;
+        let rows = store.database.write_patiently(sql, &params).await?;
         answers.take(&round, &rows, |_, row| {
             let fact = number(row, "fact")?;
             Ok(Ok(match get::<&str>(row, "word")? {
@@ -171,7 +171,7 @@ pub(super) async fn skip(store: &PostgresStore, skips: Vec<Skip>) -> Result<Vec<
         let sql = "select ord, word, told, fact from tenure.domain_each('skip', $1, $2, null, null, null, $3)";
         let by = store.actor.as_str();
         let params = [(&names as _, Type::TEXT_ARRAY), (&offsets as _, Type::INT8_ARRAY), (&by as _, Type::TEXT)];
-        let rows = store.database.write(sql, &params).await?;
+        let rows = store.database.write_patiently(sql, &params).await?;
         answers.take(&round, &rows, |_, row| match get::<&str>(row, "word")? {
             "SKIPPED" => Ok(Skipped::Skipped),
             "ALREADY_PROCESSED" => Ok(Skipped::AlreadyProcessed),
@@ -196,7 +196,7 @@ pub(super) async fn change(store: &PostgresStore, name: &str, change: Change) ->
         (&takeovers_max as _, Type::INT4),
         (&by as _, Type::TEXT),
     ];
-    store.database.write(sql, &params).await?;
+    store.database.write_patiently(sql, &params).await?;
     look::domain(store, name).await?.ok_or_else(|| StoreError::broken("the domain that was just changed is gone"))
 }
 

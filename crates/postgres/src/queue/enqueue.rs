@@ -14,7 +14,12 @@ pub(super) async fn enqueue(
     jobs: Vec<NewJob>,
 ) -> Result<std::result::Result<Vec<Enqueued>, Conflict>> {
     let columns = Columns::of(&jobs);
-    let rows = match store.database.try_write(SQL, &columns.params()).await? {
+    // Under a key it may meet one that somebody is enqueuing in a transaction that stays open.
+    let answer = match columns.keys {
+        Some(_) => store.database.try_write_patiently(SQL, &columns.params()).await?,
+        None => store.database.try_write(SQL, &columns.params()).await?,
+    };
+    let rows = match answer {
         Ok(rows) => rows,
         Err(Refused::Conflict(conflict)) => return Ok(Err(conflict)),
         Err(busy @ Refused::Busy(_)) => return Err(busy.into()),

@@ -105,7 +105,7 @@ async fn patiently(store: &PostgresStore, operation: &Operation) -> Result<std::
         (&reason as _, Type::TEXT),
         (&by as _, Type::TEXT),
     ];
-    let row = first(store.database.write(sql, &params).await?)?;
+    let row = first(store.database.write_patiently(sql, &params).await?)?;
     answer(&row)
 }
 

@@ -18,7 +18,7 @@ pub(super) async fn plan(store: &PostgresStore, plan: Plan) -> Result<OrRefused<
     let (attempts_max, crashes_max) = (plan.attempts_max as i32, plan.crashes_max.map(|max| max as i32));
     let rows = store
         .database
-        .write(
+        .write_patiently(
             "select * from tenure.plan_sync($1, $2, $3, $4, $5, $6, $7)",
             &[
                 (&plan.matrix_id, Type::TEXT),
@@ -42,7 +42,7 @@ pub(super) async fn add(store: &PostgresStore, sync: SyncId, chunks: Vec<NewChun
     let (hashes, payloads) = columns(&chunks);
     let sql = "select * from tenure.add_chunks($1, $2, $3)";
     let params = [(&sync.0 as _, Type::INT8), (&hashes as _, Type::TEXT_ARRAY), (&payloads as _, Type::TEXT_ARRAY)];
-    let row = first(store.database.write(sql, &params).await?)?;
+    let row = first(store.database.write_patiently(sql, &params).await?)?;
     match get::<Option<&str>>(&row, "refusal")? {
         Some(word) => refused(word).map(Err),
         None => planned(&row, sync).map(Ok),
@@ -202,7 +202,7 @@ pub(super) async fn finish(store: &PostgresStore, ending: Ending) -> Result<std:
 pub(super) async fn cancel(store: &PostgresStore, sync: SyncId, why: Option<String>) -> Result<OrRefused<State>> {
     let sql = "select state, refusal from tenure.cancel_sync($1, $2, $3)";
     let params = [(&sync.0 as _, Type::INT8), (&why as _, Type::TEXT), (&store.actor.as_str() as _, Type::TEXT)];
-    let row = first(store.database.write(sql, &params).await?)?;
+    let row = first(store.database.write_patiently(sql, &params).await?)?;
     match get::<Option<&str>>(&row, "refusal")? {
         Some(word) => refused(word).map(Err),
         None => state(&row).map(Ok),

@@ -4,7 +4,7 @@
 //! Each test holds one transaction open and asks for something else, which must answer meanwhile. That nothing was lost
 //! on the way is seen after it has ended.
 
-use crate::support::{Postgres, connect};
+use crate::support::{Postgres, blocked, connect};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::queue::{
@@ -12,8 +12,9 @@ use tenure_core::queue::{
 };
 use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Time};
-use tenure_store::Store;
+use tenure_postgres::PostgresStore;
 use tenure_store::conformance::Harness;
+use tenure_store::{QueueStore, Store};
 use tokio::task::JoinHandle;
 use tokio_postgres::Client;
 
@@ -717,4 +718,37 @@ async fn l10_a_job_given_back_beside_held_waits_for_nobody_and_goes_to_nobody() 
     assert_eq!(late.as_db_error().unwrap().detail(), Some("finished"), "{late:?}");
     open.rollback().await;
     assert_eq!(open.claim(Claim::new("q", "v")).await.len(), 1);
+}
+
+/// As many callers as one likes may want a key that an open transaction has: half of the connections are for the others.
+#[tokio::test(flavor = "multi_thread")]
+async fn l10_callers_who_wait_for_a_key_leave_connections_to_the_others() {
+    let open = Open::new().await;
+    let url = format!("{}?connections_max=4&timeout_ms=20000&listen_url=none", open.postgres.database.url());
+    let store = Arc::new(PostgresStore::open(&url).await.unwrap());
+    open.begin().await;
+    let enqueue = r#"select tenure.enqueue('keyed', 'k', '1'::text, '{"key":"hot"}')"#;
+    open.user.query(enqueue, &[]).await.unwrap();
+    let keyed = || vec![NewJob::new("keyed", "k", "1").key("hot")];
+    let waiting: Vec<_> = (0..6)
+        .map(|_| {
+            let store = store.clone();
+            tokio::spawn(async move { store.enqueue(keyed()).await })
+        })
+        .collect();
+    let hand = connect(open.postgres.database.url()).await;
+    blocked(&hand).await;
+    for _ in 0..3 {
+        meanwhile("an enqueue", store.enqueue(vec![NewJob::new("q", "k", "1")])).await.unwrap().unwrap();
+        assert_eq!(meanwhile("a claim", store.claim(Claim::new("q", "w"))).await.unwrap().jobs.len(), 1);
+        meanwhile("a list", store.queues(None, 10)).await.unwrap();
+    }
+    assert!(waiting.iter().any(|call| !call.is_finished()), "the key is still taken");
+    // Nobody waits for it for long: whoever has is told to ask again.
+    for call in waiting {
+        let refused = call.await.unwrap().unwrap_err();
+        assert_eq!(refused.code(), "unavailable", "{refused}");
+    }
+    open.rollback().await;
+    assert!(!store.enqueue(keyed()).await.unwrap().unwrap()[0].deduplicated);
 }

@@ -309,3 +309,21 @@ async fn q7_a_key_that_can_neither_be_taken_nor_found_is_refused_and_not_sought_
     sql.batch_execute("drop trigger nothing on tenure.dedup").await.unwrap();
     sql.query(enqueue, &[]).await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn x_settings_of_the_callers_session_change_nothing_that_is_stored() {
+    let (_database, store, sql) = open().await;
+    let settings = "set extra_float_digits = -15; set standard_conforming_strings = off; set backslash_quote = on;
+                    set escape_string_warning = off";
+    sql.batch_execute(settings).await.unwrap();
+    let options = r#"{"backoff":{"initial_ms":1500,"factor":1.7,"max_ms":99999,"jitter":0.35},"key":"a"}"#;
+    let enqueue = "select tenure.enqueue('q', 'k', $1::text, $2::text::jsonb)";
+    let id: i64 = sql.query_one(enqueue, &[&r#""a\nb""#, &options]).await.unwrap().get(0);
+    let job = store.job(JobId(id)).await.unwrap().unwrap();
+    let backoff = job.backoff.unwrap();
+    assert_eq!((backoff.initial_ms, backoff.factor, backoff.max_ms, backoff.jitter), (1_500, 1.7, 99_999, 0.35));
+    let claimed = store.claim(Claim::new("q", "w")).await.unwrap().jobs.remove(0);
+    let complete = "select tenure.complete($1, 'w', $2, $3)";
+    sql.query_one(complete, &[&id, &claimed.token.0, &r#""x\ty""#]).await.unwrap();
+    assert_eq!(store.job(JobId(id)).await.unwrap().unwrap().status, Status::Completed);
+}

@@ -479,3 +479,61 @@ async fn another_schema_has_roles_of_its_own() {
     let long = roles(&format!("postgres://u@h/db?schema={}", "x".repeat(63))).unwrap();
     assert!(long.split(|c: char| !c.is_alphanumeric() && c != '_').all(|word| word.len() <= 63), "no name is cut off");
 }
+
+/// What a script says that refuses.
+async fn refused(url: &str) -> (String, String) {
+    let error = connect(url).await.batch_execute(&roles(url).unwrap()).await.unwrap_err();
+    let error = error.as_db_error().expect("the script's own words");
+    (error.message().to_owned(), error.hint().unwrap_or_default().to_owned())
+}
+
+/// The database beside `database` that has this name, made anew by these words.
+async fn made(database: &TestDatabase, name: &str, how: &str) -> (Client, String) {
+    let admin = connect(&database.url().replace(database.name(), "postgres")).await;
+    admin.batch_execute(&format!("create database {name} {how}")).await.unwrap();
+    (admin, database.url().replace(database.name(), name))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_of_a_database_with_roles_gets_its_own_by_the_way_that_the_refusal_names() {
+    let database = with_roles().await;
+    let copy = format!("{}_copy", database.name());
+    let (admin, url) = made(&database, &copy, &format!("template {}", database.name())).await;
+    let told = PostgresStore::open(&url).await.unwrap_err().to_string();
+    let (_, hint) = refused(&url).await;
+    let way = format!("reassign owned by {}_tenure_owner to postgres", database.name());
+    assert!(told.contains(&way) && hint.contains(&way), "{told}\n{hint}");
+    connect(&url).await.batch_execute(&way).await.unwrap();
+    connect(&url).await.batch_execute(&roles(&url).unwrap()).await.unwrap();
+    PostgresStore::open(&url).await.unwrap().enqueue(vec![NewJob::new("q", "k", "1")]).await.unwrap().unwrap();
+    PostgresStore::open(database.url()).await.unwrap();
+    admin.batch_execute(&format!("drop database {copy} with (force)")).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_was_let_into_a_database_is_not_let_into_the_next_of_its_name() {
+    let database = database().await;
+    let name = format!("{}_again", database.name());
+    let (admin, url) = made(&database, &name, "").await;
+    for round in 0..2 {
+        PostgresStore::migrate(&url).await.unwrap();
+        if round == 0 {
+            connect(&url).await.batch_execute(&roles(&url).unwrap()).await.unwrap();
+            let grant = format!("create role {name}_mallory; grant {name}_tenure_runtime to {name}_mallory");
+            admin.batch_execute(&grant).await.unwrap();
+            // Here they were let in, and the script may be run again.
+            connect(&url).await.batch_execute(&roles(&url).unwrap()).await.unwrap();
+            let anew = [format!("drop database {name} with (force)"), format!("create database {name}")];
+            for statement in anew {
+                admin.batch_execute(&statement).await.unwrap();
+            }
+        }
+    }
+    let (told, hint) = refused(&url).await;
+    assert!(told.contains(&format!("{name}_mallory would be let into this one")), "{told}");
+    let way = format!("revoke {name}_tenure_runtime from {name}_mallory");
+    assert!(hint.contains(&way), "{hint}");
+    admin.batch_execute(&way).await.unwrap();
+    connect(&url).await.batch_execute(&roles(&url).unwrap()).await.unwrap();
+    admin.batch_execute(&format!("drop database {name} with (force)")).await.unwrap();
+}

@@ -132,6 +132,20 @@ async fn x_functions_of_a_later_release_are_never_replaced_by_an_earlier_one() {
     assert!(functions.found.contains("99.0.0"), "{functions:?}");
 }
 
+/// By hand, or by a restore of some.
+#[tokio::test(flavor = "multi_thread")]
+async fn x_a_function_that_is_missing_is_told_and_put_back_by_migrate() {
+    let database = database().await;
+    let hand = connect(database.url()).await;
+    for one in ["tenure.held(bigint, text, bigint)", "tenure.installed()"] {
+        hand.batch_execute(&format!("drop function {one}")).await.unwrap();
+        let refused = PostgresStore::open(database.url()).await.unwrap_err();
+        assert!(matches!(refused, StoreError::FunctionsDiffer { .. }), "{one}: {refused}");
+        PostgresStore::migrate(database.url()).await.unwrap();
+        PostgresStore::open(database.url()).await.unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn two_schemas_of_one_database_are_two_stores() {
     let database = TestDatabase::create().await.unwrap();

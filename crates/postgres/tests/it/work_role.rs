@@ -153,7 +153,17 @@ async fn what_a_worker_sends_past_the_library_is_checked() {
     let claim = "select token from tenure.claim(array['q'], null, 'w', 1, 30000, false, 1,
                  array[null]::integer[], array[null]::timestamptz[], array[null]::bigint[])";
     let token = told(&worker, claim).await;
+    let claim = |owner: &str, lease_ms: u64| {
+        format!(
+            "select tenure.claim(array['q'], null, {owner}, 1, {lease_ms}, false, 1,
+                                 array[null]::integer[], array[null]::timestamptz[], array[null]::bigint[])"
+        )
+    };
     for bad in [
+        claim("''", 30_000),
+        claim("repeat('w', 3000000)", 30_000),
+        claim("'w'", 1_000_000_000_000),
+        enqueue("q", "1", 1, "null").replace("array['q']", "'[5:5]={q}'::text[]"),
         enqueue("q q", "1", 1, "null"),
         enqueue("q", "{", 1, "null"),
         enqueue("q", "1", 0, "null"),

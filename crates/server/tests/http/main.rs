@@ -11,6 +11,7 @@ mod operate;
 mod pipelines;
 mod schedules;
 mod settings;
+mod shapes;
 mod stores;
 mod syncs;
 

@@ -19,7 +19,7 @@ use paint::Paint;
 use std::time::Duration;
 use story::Story;
 use tenure::{Address, NewJob, Tenure};
-use tenure_wire::reply;
+use tenure_wire::queue::reply;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// How long a lease lasts here: long enough to be kept on a busy machine, short enough to be seen running out.

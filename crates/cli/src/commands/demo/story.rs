@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tenure::{AttemptOutcome, Event, Filter, JobId, JobInfo, Status, Tenure, Time, What};
-use tenure_wire::reply;
+use tenure_wire::queue::reply;
 
 /// Between looks at the store.
 const LOOK: Duration = Duration::from_millis(50);

@@ -1,12 +1,13 @@
 //! Which jobs an operator means: one by its id, or all that match.
 
-use super::list::status;
+use super::status;
 use crate::failure::Failure;
 use crate::output::Output;
 use clap::Args;
 use std::io::{self, IsTerminal};
 use tenure::{Action, Bulk, Filter, JobId, Status, Tenure, bounds};
-use tenure_wire::{reply, request, text};
+use tenure_wire::queue::{reply, request};
+use tenure_wire::text;
 
 /// Jobs read at a time to count them.
 const COUNT_STEP: u32 = 500;

@@ -1,11 +1,12 @@
 //! `tenure queue limit`.
 
+use crate::commands::{found, named};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::span;
 use clap::Args;
 use tenure::{Change, LaneOnFailure, Rate, Tenure};
-use tenure_wire::{Problem, reply, text};
+use tenure_wire::queue::reply;
 
 /// Limit what runs of a queue, or without a queue in the whole engine; without a flag, show the limits.
 #[derive(Debug, Args)]
@@ -76,9 +77,8 @@ impl Limit {
         if change != Change::default() {
             return super::change(tenure, output, &queue, change).await;
         }
-        let found = tenure.queue(&queue).await?;
-        let found = found.ok_or_else(|| Problem::absent(&format!("queue {}", text::cut(&queue, 128))))?;
-        output.show(&reply::Queue::from(found), super::settings);
+        let queue = found(&named("queue", &queue), tenure.queue(&queue).await?)?;
+        output.show(&reply::Queue::from(queue), super::settings);
         Ok(())
     }
 }

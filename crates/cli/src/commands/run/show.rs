@@ -1,11 +1,15 @@
 //! `tenure run show`: the graph of a run, a line for each stage, under what it waits for.
 
+use crate::commands::found;
 use crate::failure::Failure;
 use crate::output::Output;
 use clap::Args;
 use std::collections::HashMap;
 use tenure::Tenure;
-use tenure_wire::{Problem, pipeline, text, time};
+use tenure::pipeline::Status;
+use tenure_wire::pipeline::reply::{Run, Unit};
+use tenure_wire::pipeline::request::run_id;
+use tenure_wire::{text, time};
 
 /// The widest column of names; what is longer pushes its line aside.
 const NAMES_MAX: usize = 48;
@@ -20,9 +24,8 @@ pub(crate) struct Show {
 
 impl Show {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let run = tenure.run(pipeline::run_id(&self.id)).await?;
-        let run = run.ok_or_else(|| Problem::absent(&format!("run {}", self.id)))?;
-        output.show(&pipeline::Run::whole(run), |output, run| {
+        let run = found(&format!("run {}", self.id), tenure.run(run_id(&self.id)).await?)?;
+        output.show(&Run::whole(run), |output, run| {
             let paused = if run.paused { ", paused" } else { "" };
             output.line(&format!("run {} of {} version {}: {}{paused}", run.id, run.pipeline, run.version, run.status));
             let stages = run.stages.as_deref().unwrap_or_default();
@@ -34,7 +37,7 @@ impl Show {
 
 /// A line for each stage, drawn below the one of its prerequisites that comes last; `needs` names the others. A stage that
 /// is alone below another follows it in the same column.
-fn draw(stages: &[pipeline::Unit]) -> Vec<String> {
+fn draw(stages: &[Unit]) -> Vec<String> {
     let places: HashMap<&str, usize> = stages.iter().enumerate().map(|(i, stage)| (stage.name.as_str(), i)).collect();
     let needs: Vec<Vec<usize>> = stages
         .iter()
@@ -88,7 +91,7 @@ fn depths(needs: &[Vec<usize>]) -> Vec<usize> {
     depths
 }
 
-fn details(stage: &pipeline::Unit) -> String {
+fn details(stage: &Unit) -> String {
     let mut parts = vec![format!("{:<7}", stage.status)];
     parts.extend(stage.reason.map(|reason| format!("({reason})")));
     parts.extend(stage.segments.as_ref().map(|of| format!("{}/{} segments", of.done, of.all)));
@@ -104,7 +107,7 @@ fn details(stage: &pipeline::Unit) -> String {
     if !stage.needs.is_empty() {
         parts.push(format!("needs {}", stage.needs.join(", ")));
     }
-    if stage.status == "ERROR" {
+    if stage.status == Status::Error.as_str() {
         parts.extend(stage.error.as_ref().map(|error| format!("error: {}", text::cut(error, 120))));
     }
     parts.join("  ")

@@ -6,7 +6,7 @@ use crate::span;
 use clap::{Args, ValueEnum};
 use tenure::schedule::{CatchUp, NewSchedule};
 use tenure::{NewJob, Tenure, bounds};
-use tenure_wire::reply;
+use tenure_wire::schedule::reply;
 
 /// Put a schedule in place, or change it; prints it.
 #[derive(Debug, Args)]

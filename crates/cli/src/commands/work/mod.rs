@@ -28,7 +28,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::{Tenure, worker_name};
-use tenure_wire::reply;
+use tenure_wire::queue::reply;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 

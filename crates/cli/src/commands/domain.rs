@@ -1,0 +1,320 @@
+//! `tenure domain`.
+
+use super::{found, named};
+use crate::failure::Failure;
+use crate::output::{Output, or_dash};
+use crate::span;
+use clap::{Args, Subcommand};
+use tenure::domain::{Change, State, token_of};
+use tenure::{Tenure, bounds};
+use tenure_wire::domain::{reply, request};
+use tenure_wire::{Problem, text, time};
+
+/// Work in order, one offset at a time for each key.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Domain {
+    /// Ask for an offset
+    Acquire(Acquire),
+    /// Say that the offset in flight is done
+    Succeed(Succeed),
+    /// Say that a try of the offset in flight failed
+    Fail(Fail),
+    /// Renew a lease that runs out
+    Heartbeat(Heartbeat),
+    /// Show where a domain stands
+    Show(Show),
+    /// List domains by name
+    List(List),
+    /// Tell what went otherwise than well
+    Timeline(Timeline),
+    /// Give up one offset, and keep the order of the rest
+    Skip(Skip),
+    /// Set how often an offset is tried
+    Set(Set),
+}
+
+impl Domain {
+    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+        match self {
+            Domain::Acquire(acquire) => acquire.run(tenure, output).await,
+            Domain::Succeed(succeed) => succeed.run(tenure, output).await,
+            Domain::Fail(fail) => fail.run(tenure, output).await,
+            Domain::Heartbeat(heartbeat) => heartbeat.run(tenure, output).await,
+            Domain::Show(show) => show.run(tenure, output).await,
+            Domain::List(list) => list.run(tenure, output).await,
+            Domain::Timeline(timeline) => timeline.run(tenure, output).await,
+            Domain::Skip(skip) => skip.run(tenure, output).await,
+            Domain::Set(set) => set.run(tenure, output).await,
+        }
+    }
+}
+
+/// Ask for an offset: it is acquired, or waits behind the one in flight.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  tenure domain acquire acct-42 1\n  tenure domain acquire acct-42 1 --holder worker-7 --lease 30s"
+)]
+pub(crate) struct Acquire {
+    /// The domain: any text of 1 to 256 bytes
+    domain: String,
+
+    /// The offset, 0 to 2^63 − 1
+    offset: u64,
+
+    /// Who asks: then no other is told the token
+    #[arg(long)]
+    holder: Option<String>,
+
+    /// How long the lease lasts without a heartbeat, such as 30s; for ever if left out
+    #[arg(long, value_name = "SPAN", value_parser = span::ms)]
+    lease: Option<u64>,
+}
+
+impl Acquire {
+    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+        let (domain, holder) = (self.domain.into(), self.holder.map(Into::into));
+        let acquire = tenure::domain::Acquire { domain, offset: self.offset, holder, lease_ms: self.lease };
+        let acquired = tenure.domain_try_acquire(acquire).await?;
+        output.show(&reply::Acquired::from(acquired), |output, acquired| {
+            result(output, acquired.result, acquired.token.clone());
+            if let Some(expired) = acquired.expired_offset {
+                output.note(&format!("the lease of offset {expired} ran out: acquire it again first"));
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Say that the offset in flight is done, and hear which one waits first.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenure domain succeed acct-42 1099511627777")]
+pub(crate) struct Succeed {
+    /// The domain: any text of 1 to 256 bytes
+    domain: String,
+
+    /// The token that acquire printed
+    token: String,
+}
+
+impl Succeed {
+    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+        let token = token_of(&self.token);
+        let answer = tenure.domain(&self.domain).succeed(token).await?;
+        output.show(&reply::Finished::from(answer), |output, finished| {
+            let count = finished.retry_count.map(|count| count.to_string());
+            result(output, finished.result, finished.offset.map(|offset| offset.to_string()).or(count));
+        });
+        Ok(())
+    }
+}
+
+/// Say that a try failed: it may be tried again, or it was the last.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenure domain fail acct-42 1099511627777")]
+pub(crate) struct Fail {
+    /// The domain: any text of 1 to 256 bytes
+    domain: String,
+
+    /// The token that acquire printed
+    token: String,
+}
+
+impl Fail {
+    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+        let token = token_of(&self.token);
+        let answer = tenure.domain(&self.domain).fail(token).await?;
+        output.show(&reply::Finished::from(answer), |output, finished| {
+            let count = finished.retry_count.map(|count| count.to_string());
+            result(output, finished.result, finished.offset.map(|offset| offset.to_string()).or(count));
+        });
+        Ok(())
+    }
+}
+
+/// Renew a lease that runs out.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenure domain heartbeat acct-42 1099511627777")]
+pub(crate) struct Heartbeat {
+    /// The domain: any text of 1 to 256 bytes
+    domain: String,
+
+    /// The token that acquire printed
+    token: String,
+}
+
+impl Heartbeat {
+    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+        let token = token_of(&self.token);
+        let beaten = tenure.domain(&self.domain).heartbeat(token).await?;
+        output.show(&reply::Beaten::from(beaten), |output, beaten| {
+            let until = beaten.lease_expires_at.map_or_else(|| "never".to_owned(), |at| time::show(at.0));
+            result(output, "RENEWED", Some(until));
+        });
+        Ok(())
+    }
+}
+
+/// Show where a domain stands: what is in flight for whom, what waits, and its settings.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenure domain show acct-42")]
+pub(crate) struct Show {
+    /// The domain
+    domain: String,
+}
+
+impl Show {
+    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+        let found = found(&named("domain", &self.domain), tenure.domain(&self.domain).show().await?)?;
+        output.show(&reply::Domain::from(found), |output, domain| {
+            output.table(HEADER, [row(domain)]);
+            output.line("");
+            output.line(&format!("{:<20}  {}", "max_retries", domain.max_retries));
+            let takeovers = domain.takeovers_max.map_or_else(|| "none".to_owned(), |max| max.to_string());
+            output.line(&format!("{:<20}  {takeovers}", "takeovers_max"));
+        });
+        Ok(())
+    }
+}
+
+/// List domains by name, all of them or those that want a look.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tenure domain list\n  tenure domain list --state blocked")]
+pub(crate) struct List {
+    /// Only those: blocked (offsets wait, and no live lease works on the one before them) or expired
+    #[arg(long, value_parser = state)]
+    state: Option<State>,
+
+    /// Where an earlier page said that the next begins
+    #[arg(long)]
+    cursor: Option<String>,
+
+    /// Domains in a page, 1 to 1,000
+    #[arg(long, default_value_t = bounds::LIST_DEFAULT)]
+    limit: u32,
+}
+
+impl List {
+    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+        let after = self.cursor.as_deref().map(|cursor| request::from_cursor(cursor).ok_or_else(|| wrong(cursor)));
+        let page = tenure.domains(after.transpose()?.as_deref(), self.state, self.limit).await?;
+        output.show(&reply::Domains::from(page), |output, page| {
+            output.table(HEADER, page.domains.iter().map(row));
+            output.more(&page.next_cursor);
+        });
+        Ok(())
+    }
+}
+
+fn state(text: &str) -> Result<State, String> {
+    State::parse(text).ok_or_else(|| "use blocked or expired".to_owned())
+}
+
+fn wrong(cursor: &str) -> Problem {
+    let (limit, got) = ("the cursor of an earlier page", text::cut(cursor, 80));
+    Problem::invalid("out_of_bounds", "cursor", limit, &got, format!("`cursor` must be {limit}; got {got}"))
+}
+
+/// Tell what went otherwise than well in a domain, oldest first.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenure domain timeline acct-42")]
+pub(crate) struct Timeline {
+    /// The domain
+    domain: String,
+}
+
+impl Timeline {
+    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+        let found = found(&named("domain", &self.domain), tenure.domain(&self.domain).timeline().await?)?;
+        output.show(&reply::Timeline::from(found), |output, timeline| {
+            output.events(timeline.events.iter().map(|event| (event.at, event.what, &event.message)));
+        });
+        Ok(())
+    }
+}
+
+/// Give up one offset, wherever it stands: it counts as failed, and the rest keeps its order.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenure domain skip acct-42 17")]
+pub(crate) struct Skip {
+    /// The domain: any text of 1 to 256 bytes
+    domain: String,
+
+    /// The offset, 0 to 2^63 − 1
+    offset: u64,
+}
+
+impl Skip {
+    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+        let skipped = tenure.domain(&self.domain).skip(self.offset).await?;
+        output.show(&reply::Skipped::from(skipped), |output, skipped| result(output, skipped.result, None));
+        Ok(())
+    }
+}
+
+/// A count, or the word that sets it back. (Not an `Option`, which clap would read as a flag that may be left out.)
+#[derive(Clone, Copy, Debug)]
+struct Given(Option<u32>);
+
+/// Set how often an offset is tried, and how often it may be taken over.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  tenure domain set acct-42 --max-retries 5 --takeovers-max 3\n  tenure domain set acct-42 --max-retries default --takeovers-max none"
+)]
+pub(crate) struct Set {
+    /// The domain: any text of 1 to 256 bytes
+    domain: String,
+
+    /// Tries after the first, 0 to 1,000; or default (3)
+    #[arg(long, value_name = "N|default", value_parser = count)]
+    max_retries: Option<Given>,
+
+    /// How often one offset may be acquired again after its lease ran out, 1 to 1,000; or none
+    #[arg(long, value_name = "N|none", value_parser = count)]
+    takeovers_max: Option<Given>,
+}
+
+impl Set {
+    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+        let given = |set: Option<Given>| set.map(|Given(count)| count);
+        let change = Change { max_retries: given(self.max_retries), takeovers_max: given(self.takeovers_max) };
+        let domain = tenure.domain(&self.domain).change(change).await?;
+        output.show(&reply::Domain::from(domain), |output, domain| {
+            output.line(&format!("{:<20}  {}", "max_retries", domain.max_retries));
+            let takeovers = domain.takeovers_max.map_or_else(|| "none".to_owned(), |max| max.to_string());
+            output.line(&format!("{:<20}  {takeovers}", "takeovers_max"));
+        });
+        Ok(())
+    }
+}
+
+fn count(text: &str) -> Result<Given, String> {
+    if matches!(text, "default" | "none") {
+        return Ok(Given(None));
+    }
+    text.parse().map(|count| Given(Some(count))).map_err(|_| "use a whole number, default or none".to_owned())
+}
+
+/// The columns of a domain.
+const HEADER: [&str; 7] = ["DOMAIN", "OFFSET", "HOLDER", "RETRIES", "EXPIRES", "WAITING", "OLDEST WAITING"];
+
+fn row(domain: &reply::Domain) -> [String; 7] {
+    let lease = domain.lease.as_ref();
+    let expires = lease.and_then(|lease| {
+        let at = time::show(lease.lease_expires_at?.0);
+        Some(if lease.expired { format!("{at} (expired)") } else { at })
+    });
+    [
+        domain.domain.clone(),
+        or_dash(lease.map(|lease| lease.offset)),
+        or_dash(lease.and_then(|lease| lease.holder.clone())),
+        or_dash(lease.map(|lease| lease.retry_count)),
+        or_dash(expires),
+        domain.backlog_len.to_string(),
+        or_dash(domain.backlog_oldest_at.map(|at| time::show(at.0))),
+    ]
+}
+
+/// A result and what it carries, on one line for a shell to read.
+fn result(output: &Output, result: &str, value: Option<String>) {
+    output.line(&value.map_or_else(|| result.to_owned(), |value| format!("{result}\t{value}")));
+}

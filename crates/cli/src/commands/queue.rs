@@ -1,0 +1,177 @@
+//! `tenure queue`.
+
+mod limit;
+
+use super::{changes, found, named};
+use crate::failure::Failure;
+use crate::output::{Output, or_dash};
+use crate::span;
+use clap::{Args, Subcommand};
+use tenure::changes::{Face, Subject};
+use tenure::{Change, Tenure, bounds};
+use tenure_wire::queue::reply;
+use tenure_wire::time;
+
+/// Look at queues, pause and limit them.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Queue {
+    /// List queues by name, with what they hold
+    List(List),
+    /// Show how a queue behaves and what it holds
+    Show(Show),
+    /// Stop claims from a queue
+    Pause(Pause),
+    /// Allow claims from a queue again
+    Resume(Resume),
+    /// Limit what runs, of a queue or in all, or show the limits
+    Limit(limit::Limit),
+    /// Tell what was changed about a queue, oldest first
+    Timeline(Timeline),
+}
+
+impl Queue {
+    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+        match self {
+            Queue::List(list) => list.run(tenure, output).await,
+            Queue::Show(show) => show.run(tenure, output).await,
+            Queue::Pause(pause) => pause.run(tenure, output).await,
+            Queue::Resume(resume) => resume.run(tenure, output).await,
+            Queue::Limit(limit) => limit.run(tenure, output).await,
+            Queue::Timeline(timeline) => timeline.run(tenure, output).await,
+        }
+    }
+}
+
+/// List queues by name, with what they hold.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenure queue list")]
+pub(crate) struct List {
+    /// Where an earlier page said that the next begins
+    #[arg(long)]
+    cursor: Option<String>,
+
+    /// Queues in a page, 1 to 1,000
+    #[arg(long, default_value_t = bounds::LIST_DEFAULT)]
+    limit: u32,
+}
+
+impl List {
+    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+        let page = tenure.queues(self.cursor.as_deref(), self.limit).await?;
+        output.show(&reply::Queues::from(page), |output, page| {
+            output.table(HEADER, page.queues.iter().map(row));
+            output.more(&page.next_cursor);
+        });
+        Ok(())
+    }
+}
+
+/// Show how a queue behaves and what it holds.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenure queue show images")]
+pub(crate) struct Show {
+    /// The queue
+    queue: String,
+}
+
+impl Show {
+    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+        let queue = found(&named("queue", &self.queue), tenure.queue(&self.queue).await?)?;
+        output.show(&reply::Queue::from(queue), |output, queue| {
+            output.table(HEADER, [row(queue)]);
+            output.line("");
+            settings(output, queue);
+        });
+        Ok(())
+    }
+}
+
+/// Stop claims from a queue; what runs goes on. Prints its settings.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenure queue pause images")]
+pub(crate) struct Pause {
+    /// The queue
+    queue: String,
+}
+
+impl Pause {
+    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+        let paused = Change { paused: Some(true), ..Change::default() };
+        change(tenure, output, &self.queue, paused).await
+    }
+}
+
+/// Allow claims from a queue again. Prints its settings.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenure queue resume images")]
+pub(crate) struct Resume {
+    /// The queue
+    queue: String,
+}
+
+impl Resume {
+    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+        let resumed = Change { paused: Some(false), ..Change::default() };
+        change(tenure, output, &self.queue, resumed).await
+    }
+}
+
+/// Tell what was changed about a queue, oldest first: which setting, from what to what, and by whom.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenure queue timeline images")]
+pub(crate) struct Timeline {
+    /// The queue
+    queue: String,
+}
+
+impl Timeline {
+    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+        changes::show(Subject::new(Face::Queue, self.queue), tenure, output).await
+    }
+}
+
+/// The columns of a queue.
+const HEADER: [&str; 7] = ["QUEUE", "QUEUED", "RUNNING", "COMPLETED", "FAILED", "OLDEST QUEUED", "PAUSED"];
+
+fn row(queue: &reply::Queue) -> [String; 7] {
+    let count = |state: &str, count: u64| {
+        if queue.counts_capped.contains(&state) { format!("{count}+") } else { count.to_string() }
+    };
+    [
+        queue.name.clone(),
+        count("queued", queue.counts.queued),
+        count("running", queue.counts.running),
+        count("completed", queue.counts.completed),
+        count("failed", queue.counts.failed),
+        or_dash(queue.oldest_queued_at.map(|at| time::show(at.0))),
+        or_dash(queue.paused.then_some("paused")),
+    ]
+}
+
+/// How a queue behaves, under the names of `--json` and in the words of `tenure queue limit`.
+fn settings(output: &Output, queue: &reply::Queue) {
+    let limit = |limit: Option<u32>| limit.map_or_else(|| "none".to_owned(), |limit| limit.to_string());
+    let rate = |rate: &Option<reply::Rate>| rate.as_ref().map_or_else(|| "none".to_owned(), limit::show_rate);
+    for (name, value) in [
+        ("paused", queue.paused.to_string()),
+        ("max_running", limit(queue.max_running)),
+        ("max_running_per_key", limit(queue.max_running_per_key)),
+        ("rate_limit", rate(&queue.rate_limit)),
+        ("rate_limit_per_key", rate(&queue.rate_limit_per_key)),
+        ("lane_on_failure", queue.lane_on_failure.to_owned()),
+        ("retention", if queue.retention_ms == 0 { "0 (not kept)".to_owned() } else { span::show(queue.retention_ms) }),
+    ] {
+        output.line(&format!("{name:<20}  {value}"));
+    }
+}
+
+/// Changes a queue's settings. A name that was never used may be a slip, and is told.
+async fn change(tenure: &Tenure, output: &Output, name: &str, change: Change) -> Result<(), Failure> {
+    let new = tenure.queue(name).await?.is_none();
+    let queue = tenure.change_queue(name, change).await?;
+    output.show(&reply::Queue::from(queue), settings);
+    if new {
+        output.note(&format!("queue {name} was never used before; it is on record now"));
+    }
+    Ok(())
+}

@@ -1,3 +1,0 @@
-//! Those who claim.
-
-pub(super) mod list;

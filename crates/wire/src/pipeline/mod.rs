@@ -1,0 +1,5 @@
+//! Pipelines, runs and units on the wire.
+
+pub mod reply;
+pub mod request;
+mod shape;

@@ -1,0 +1,5 @@
+//! Jobs, queues and workers on the wire.
+
+pub mod reply;
+pub mod request;
+pub(crate) mod shape;

@@ -1,0 +1,12 @@
+//! What is answered about jobs, queues and workers.
+
+mod job;
+mod queue;
+mod worker;
+
+pub use job::{
+    Answer, Attempt, Beaten, Bulk, Cancelled, ClaimedJob, Claims, Ended, Enqueued, EnqueuedJob, Event, Job, Jobs, One,
+    Results, Retried, Seen, Timeline,
+};
+pub use queue::{Counts, Limits, Queue, Queues, Rate};
+pub use worker::{Demo, Report, Sighting, Worker, Workers};

@@ -1,0 +1,5 @@
+//! Schedules on the wire.
+
+pub mod reply;
+pub mod request;
+mod shape;

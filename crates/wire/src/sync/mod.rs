@@ -1,0 +1,5 @@
+//! Syncs and their chunks on the wire.
+
+pub mod reply;
+pub mod request;
+mod shape;
