@@ -1,7 +1,7 @@
 //! Draws the operations of a walk from a seed.
 
-use super::op::{Beating, From, KEYS, LANES, Move, Op, PAYLOADS, Pick, Sketch, TENANTS, Target, Twist};
-use crate::conformance::walk::Chance;
+use super::op::{Beating, KEYS, LANES, Move, Op, PAYLOADS, Sketch, TENANTS, Target};
+use crate::conformance::walk::{Chance, From};
 use tenure_core::queue::{Act, Action, Change, LaneOnFailure, Rate, Status};
 use tenure_core::retry::Backoff;
 use tenure_core::retry::Retry;
@@ -10,9 +10,9 @@ pub(super) fn op(c: &mut Chance) -> Op {
     match c.below(243) {
         0..=17 => Op::Enqueue((0..1 + c.below(3)).map(|_| sketch(c)).collect()),
         18..=57 => claim(c),
-        58..=65 => Op::Start { from: from(c), count: c.below(5) as u32 },
-        66..=88 => Op::Beat((0..few(c)).map(|_| (from(c), beating(c))).collect()),
-        89..=139 => Op::Finish((0..few(c)).map(|_| (from(c), act(c))).collect()),
+        58..=65 => Op::Start { from: From::draw(c), count: c.below(5) as u32 },
+        66..=88 => Op::Beat((0..few(c)).map(|_| (From::draw(c), beating(c))).collect()),
+        89..=139 => Op::Finish((0..few(c)).map(|_| (From::draw(c), act(c))).collect()),
         140..=151 => Op::Again(c.recent()),
         152..=162 => Op::Recover { leases_max: [1, 1, 2, 3, 100][c.below(5)] },
         163..=184 => Op::Clock(clock(c)),
@@ -125,22 +125,6 @@ fn claim(c: &mut Chance) -> Op {
         lease_ms: [100, 1_000, 1_000, 5_000, 30_000][c.below(5)],
         shared: c.maybe(2, |c| [0, 1, 1, 2, 9][c.below(5)]),
     }
-}
-
-fn from(c: &mut Chance) -> From {
-    let claim = match c.below(10) {
-        0..=5 => Pick::Held(c.recent()),
-        6..=7 => Pick::Expired(c.recent()),
-        _ => Pick::Any(c.recent()),
-    };
-    let twist = match c.below(16) {
-        0 => Twist::Owner(c.below(4)),
-        1 => Twist::MadeUpToken,
-        2 => Twist::TokenOf(c.recent()),
-        3 if c.one_in(3) => Twist::NoSuchJob,
-        _ => Twist::None,
-    };
-    From { claim, twist }
 }
 
 fn beating(c: &mut Chance) -> Beating {

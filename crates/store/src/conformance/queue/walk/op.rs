@@ -1,13 +1,12 @@
 //! The operations of a walk.
 
+use crate::conformance::walk::From;
 use tenure_core::queue::{Act, Action, Change, Status};
 use tenure_core::retry::Backoff;
 
 /// A small space, so that everything meets everything.
 pub(super) const QUEUES: [&str; 3] = ["q", "r", "s.1"];
 pub(super) const KINDS: [&str; 3] = ["x", "y", "z"];
-/// Four workers, two of which carry the same name (A2).
-pub(super) const OWNERS: [&str; 4] = ["ann", "bob", "ann", "cleo"];
 /// Dedup keys, lanes and tenants; some names serve as two of them, and mean nothing to each other.
 pub(super) const KEYS: [&str; 4] = ["k1", "k2", "é/3", "one"];
 pub(super) const LANES: [&str; 3] = ["l1", "l2", "one"];
@@ -104,37 +103,6 @@ pub enum Target {
     In(Status, usize),
     /// The nth most recent.
     Any(usize),
-    /// An id that is not on record.
-    NoSuchJob,
-}
-
-/// Whose claim a write presents, and what is wrong with it.
-#[derive(Clone, Copy, Debug)]
-pub struct From {
-    pub claim: Pick,
-    pub twist: Twist,
-}
-
-/// The nth most recent claim among some.
-#[derive(Clone, Copy, Debug)]
-pub enum Pick {
-    /// Those that are held.
-    Held(usize),
-    /// Those that ran out.
-    Expired(usize),
-    /// All.
-    Any(usize),
-}
-
-#[derive(Clone, Copy, Debug)]
-pub enum Twist {
-    None,
-    /// Someone else's name (which may be the same).
-    Owner(usize),
-    /// A token nobody was ever given.
-    MadeUpToken,
-    /// The token of the nth most recent claim.
-    TokenOf(usize),
     /// An id that is not on record.
     NoSuchJob,
 }

@@ -5,22 +5,20 @@
 
 use super::Met;
 use super::draw::op;
-use super::ledger::{Ledger, Presented};
-use super::op::{Beating, From, KINDS, Move, OWNERS, Op, Pick, QUEUES, Twist};
+use super::ledger::Ledger;
+use super::op::{Beating, KINDS, Move, Op, QUEUES};
 use crate::Store;
 use crate::conformance::walk::{
-    Bench, Chance, NO_TOKEN, Report, Tables, Walk, Wrong, nth_back, nth_of, nth_recent, same, unwell, whole,
+    Bench, Chance, From, OWNERS, Presented, Report, Tables, Walk, Wrong, nth_back, nth_recent, same, unwell, whole,
 };
 use async_trait::async_trait;
 use std::collections::BTreeSet;
 use tenure_core::changes::{Changes, Difference, Subject};
-use tenure_core::queue::{Beat, Beaten, Claim, Ending, Filter, Grants, JobId, QueueInfo, Queues, Start};
-use tenure_core::{Actor, Time, Token};
+use tenure_core::queue::{Act, Beat, Beaten, Claim, Ending, Filter, Grants, JobId, QueueInfo, Queues, Start};
+use tenure_core::{Actor, Time};
 
 /// A backend may bound what one claim recovers: with more running than this, the walk sweeps instead of claiming.
 const RUNNING_MAX: u64 = 24;
-/// How far back operations reach for a claim.
-const RECENT: usize = 100;
 /// Not on record in any store.
 pub(super) const NO_JOB: JobId = JobId(1 << 52);
 
@@ -33,27 +31,10 @@ pub struct QueueWalk {
     pub(super) by: Actor,
     pub(super) tables: Tables<JobId>,
     pub(super) ledger: Ledger,
-    claims: Vec<Claimed>,
-    endings: Vec<(Option<usize>, Ending)>,
+    endings: Vec<(Presented<usize>, Act)>,
     /// Jobs written to since they were last compared.
     pub(super) touched: BTreeSet<usize>,
     compared: usize,
-}
-
-/// One job of one claim, in the store's numbers.
-#[derive(Clone, Debug)]
-struct Claimed {
-    job: usize,
-    owner: String,
-    token: Token,
-}
-
-/// A claim as a write presents it: `job` is an index, if it is on record.
-struct Sent {
-    job: Option<usize>,
-    id: JobId,
-    owner: String,
-    token: Token,
 }
 
 #[async_trait]
@@ -74,13 +55,12 @@ impl Walk for QueueWalk {
 
     async fn open(bench: Bench) -> QueueWalk {
         QueueWalk {
+            ledger: Ledger::new(bench.now),
             bench,
             core: Queues::new(),
             changes: Changes::default(),
             by: Actor::default(),
             tables: Tables::new(),
-            ledger: Ledger::default(),
-            claims: Vec::new(),
             endings: Vec::new(),
             touched: BTreeSet::new(),
             compared: 0,
@@ -122,12 +102,9 @@ impl Walk for QueueWalk {
             Op::Start { from, count } => self.start(store, *from, *count).await,
             Op::Beat(beats) => self.beat(store, beats).await,
             Op::Finish(endings) => {
-                let sent = endings.iter().filter_map(|(from, act)| {
-                    let sent = self.sent(*from)?;
-                    let Sent { job, id, owner, token } = sent;
-                    Some((job, Ending { job: id, owner, token, act: act.clone() }))
-                });
-                let sent: Vec<_> = sent.collect();
+                let sent =
+                    endings.iter().filter_map(|(from, act)| Some((self.ledger.held.present(*from)?, act.clone())));
+                let sent = sent.collect();
                 self.finish(store, sent).await
             }
             Op::Again(n) => match nth_recent(&self.endings, *n).cloned() {
@@ -200,7 +177,6 @@ impl QueueWalk {
             if job.checkpoint.is_some() {
                 self.ledger.met(Met::CheckpointHandedOn);
             }
-            self.claims.push(Claimed { job: unit, owner: claim.owner.clone(), token: job.token });
             self.touched.insert(unit);
         }
         Ok(())
@@ -208,7 +184,8 @@ impl QueueWalk {
 
     async fn start(&mut self, store: &dyn Store, from: From, count: u32) -> Result<(), Wrong> {
         // A lease over one job is started by its claim; the mark is for shared ones.
-        let Some(sent) = self.sent(from).filter(|sent| self.ledger.shared(sent.token)) else { return self.skip() };
+        let sent = self.ledger.held.present(from).filter(|sent| self.ledger.shared(sent.token));
+        let Some(sent) = sent else { return self.skip() };
         let start = Start { owner: sent.owner.clone(), token: sent.token, count };
         let theirs = store.start(start.clone()).await.map_err(unwell)?;
         let ours = self.core.start(&Start { token: self.tables.token_to_core(sent.token), ..start }, self.bench.now);
@@ -222,20 +199,20 @@ impl QueueWalk {
     async fn beat(&mut self, store: &dyn Store, beats: &[(From, Beating)]) -> Result<(), Wrong> {
         let mut sent = Vec::new();
         for (from, beating) in beats {
-            let Some(Sent { job, id, owner, token }) = self.sent(*from) else { continue };
-            let whole = beating.whole && self.ledger.shared(token);
+            let Some(of) = self.ledger.held.present(*from) else { continue };
+            let whole = beating.whole && self.ledger.shared(of.token);
             let json = |said: Option<u8>| said.filter(|_| !whole).map(|n| format!("{{ \"n\": {n}}}"));
             let progress = json(beating.progress);
             let checkpoint = json(beating.checkpoint);
-            let beat = Beat { owner, token, job: (!whole).then_some(id), progress, checkpoint };
-            sent.push((job, beat));
+            let (owner, token, job) = (of.owner.clone(), of.token, (!whole).then(|| self.id(&of)));
+            sent.push((of, Beat { owner, token, job, progress, checkpoint }));
         }
         if sent.is_empty() {
             return self.skip();
         }
         let beats = sent.iter().map(|(_, beat)| beat.clone()).collect();
         let theirs = whole("heartbeat", store.heartbeat(beats).await, sent.len())?;
-        for ((job, beat), theirs) in sent.into_iter().zip(theirs) {
+        for ((of, beat), theirs) in sent.into_iter().zip(theirs) {
             let token = self.tables.token_to_core(beat.token);
             let in_core = Beat { token, job: beat.job.map(|id| self.tables.to_core(id)), ..beat.clone() };
             let ours = self.core.heartbeat(&in_core, self.bench.now);
@@ -244,11 +221,10 @@ impl QueueWalk {
                 (beaten.lease_expires_at, cancelled.collect())
             });
             if beat.job.is_some() {
-                let presented = Presented { unit: job, owner: &beat.owner, token: beat.token };
-                self.ledger.beaten(presented, told, self.bench.now)?;
-                self.touched.extend(job);
+                self.ledger.beaten(&of, told)?;
+                self.touched.extend(of.unit);
             } else {
-                self.ledger.all_beaten(&beat.owner, beat.token, told, self.bench.now)?;
+                self.ledger.all_beaten(&beat.owner, beat.token, told)?;
             }
             let translated = theirs.map(|beaten| {
                 let cancel_requested = beaten.cancel_requested.iter().map(|id| self.tables.to_core(*id)).collect();
@@ -259,20 +235,25 @@ impl QueueWalk {
         Ok(())
     }
 
-    async fn finish(&mut self, store: &dyn Store, sent: Vec<(Option<usize>, Ending)>) -> Result<(), Wrong> {
+    async fn finish(&mut self, store: &dyn Store, sent: Vec<(Presented<usize>, Act)>) -> Result<(), Wrong> {
         if sent.is_empty() {
             return self.skip();
         }
-        let endings = sent.iter().map(|(_, ending)| ending.clone()).collect();
-        let theirs = whole("finish", store.finish(endings).await, sent.len())?;
-        for ((job, ending), theirs) in sent.into_iter().zip(theirs) {
-            let (id, token) = (self.tables.to_core(ending.job), self.tables.token_to_core(ending.token));
-            let ours = self.core.finish(&Ending { job: id, token, ..ending.clone() }, self.bench.now);
-            let presented = Presented { unit: job, owner: &ending.owner, token: ending.token };
-            self.ledger.ended(presented, &ending.act, theirs, self.bench.now)?;
-            same(ending.act.verb().as_str(), &theirs, &ours)?;
-            self.touched.extend(job);
-            self.endings.push((job, ending));
+        let ending = |(of, act): &(Presented<usize>, Act)| Ending {
+            job: self.id(of),
+            owner: of.owner.clone(),
+            token: of.token,
+            act: act.clone(),
+        };
+        let endings: Vec<Ending> = sent.iter().map(ending).collect();
+        let theirs = whole("finish", store.finish(endings.clone()).await, sent.len())?;
+        for (((of, act), ending), theirs) in sent.into_iter().zip(endings).zip(theirs) {
+            let (job, token) = (self.tables.to_core(ending.job), self.tables.token_to_core(ending.token));
+            let ours = self.core.finish(&Ending { job, token, ..ending }, self.bench.now);
+            self.ledger.ended(&of, &act, theirs, self.bench.now)?;
+            same(act.verb().as_str(), &theirs, &ours)?;
+            self.touched.extend(of.unit);
+            self.endings.push((of, act));
         }
         Ok(())
     }
@@ -290,10 +271,7 @@ impl QueueWalk {
     async fn clock(&mut self, by: Move) -> Result<(), Wrong> {
         let to = match by {
             Move::Micros(micros) => Some(Time(self.bench.now.0 + micros)),
-            Move::ToDeadline(n, off) => {
-                let held = self.recent_claims().filter_map(|c| self.ledger.deadline(c.job, c.token));
-                nth_of(held.collect(), n).map(|deadline| Time(deadline.0 + off))
-            }
+            Move::ToDeadline(n, off) => self.ledger.held.deadline(n).map(|deadline| Time(deadline.0 + off)),
             Move::ToDue(n) => {
                 let job = nth_back(self.tables.ids.len(), n).and_then(|job| self.core.job(self.tables.ids[job].1));
                 job.map(|job| job.run_at)
@@ -301,7 +279,7 @@ impl QueueWalk {
         };
         let Some(to) = to.filter(|to| *to > self.bench.now) else { return self.skip() };
         self.bench.set_clock(to).await;
-        self.ledger.tick(to);
+        self.ledger.held.now = to;
         Ok(())
     }
 
@@ -317,31 +295,9 @@ impl QueueWalk {
         same("epoch", &store.epoch().await.map_err(unwell)?, &raised)
     }
 
-    /// The claim a write presents, twisted.
-    fn sent(&self, from: From) -> Option<Sent> {
-        let held = |c: &&Claimed| self.ledger.deadline(c.job, c.token).is_some();
-        let expired = |c: &&Claimed| self.ledger.lapsed(c.job, c.token);
-        let recent = || self.recent_claims();
-        let picked = match from.claim {
-            Pick::Held(n) => nth_of(recent().filter(held).collect(), n),
-            Pick::Expired(n) => nth_of(recent().filter(expired).collect(), n),
-            Pick::Any(n) => nth_of(recent().collect(), n),
-        };
-        let claim = picked.or_else(|| self.claims.last())?;
-        let id = self.tables.ids[claim.job].0;
-        let mut sent = Sent { job: Some(claim.job), id, owner: claim.owner.clone(), token: claim.token };
-        match from.twist {
-            Twist::None => {}
-            Twist::Owner(i) => sent.owner = OWNERS[i].to_owned(),
-            Twist::MadeUpToken => sent.token = NO_TOKEN,
-            Twist::TokenOf(n) => sent.token = nth_of(recent().collect(), n)?.token,
-            Twist::NoSuchJob => (sent.job, sent.id) = (None, NO_JOB),
-        }
-        Some(sent)
-    }
-
-    fn recent_claims(&self) -> impl Iterator<Item = &Claimed> {
-        self.claims.iter().rev().take(RECENT)
+    /// The job that a claim presents, in the store's numbers.
+    fn id(&self, of: &Presented<usize>) -> JobId {
+        of.unit.map_or(NO_JOB, |index| self.tables.ids[index].0)
     }
 
     fn infos(&self) -> impl Iterator<Item = QueueInfo> {
@@ -357,7 +313,7 @@ impl QueueWalk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure_core::queue::Act;
+    use tenure_core::Token;
 
     #[test]
     fn the_walk_draws_only_endings_a_caller_may_send() {

@@ -1,7 +1,8 @@
 //! Judges claims and recovery: who was given what, in which order, and what came back.
 
 use super::gate::{Bar, Gate};
-use super::{Grant, Ledger, Met, State, Wrong};
+use super::{Lease, Ledger, Met, State, Wrong};
+use crate::conformance::walk::Grant;
 use std::cmp::Reverse;
 use tenure_core::Time;
 use tenure_core::queue::{Claim, ClaimedJob, Claims, Grants, Idle, Recovered};
@@ -40,10 +41,10 @@ impl Ledger {
             gate.take(&self.units[index]);
             self.spend(index, now);
             self.grant(claim, job, index, units, shared, now)?;
-            let grant = self.grants.get_mut(&job.token).expect("just granted");
+            let lease = self.leases.get_mut(&job.token).expect("just granted");
             if started > 0 {
                 started -= 1;
-                grant.started += 1;
+                lease.started += 1;
             }
         }
         if jobs.len() < claim.max as usize
@@ -102,39 +103,20 @@ impl Ledger {
         shared: bool,
         now: Time,
     ) -> Result<(), Wrong> {
-        let unit = &mut self.units[index];
-        unit.attempt += 1;
-        if job.attempt != unit.attempt || job.attempt > unit.attempts_max {
-            let (expected, max) = (unit.attempt, unit.attempts_max);
-            return Err(format!("I11: attempt {} of job #{index}, expected {expected} of {max}", job.attempt));
-        }
-        let ends_at = unit.timeout_ms.filter(|_| !shared).map(|ms| now.plus_ms(ms));
-        let until = now.plus_ms(claim.lease_ms).min(ends_at.unwrap_or(Time::MAX));
-        if job.lease_expires_at != until {
-            return Err(format!("L1: the lease of job #{index} runs until {:?}, not {until:?}", job.lease_expires_at));
-        }
-        let fresh = self.largest_token.is_none_or(|largest| job.token > largest);
-        let joins = shared
-            && self.grants.get(&job.token).is_some_and(|grant| grant.shared)
-            && self.open.contains(&job.token)
-            && self.grants[&job.token].units.iter().all(|i| units.contains(i) && self.units[*i].queue == job.queue);
-        if !fresh && !joins {
-            return Err(format!("I2: token {} after {:?}", job.token, self.largest_token));
-        }
-        self.largest_token = self.largest_token.max(Some(job.token));
-        let grant = self.grants.entry(job.token).or_insert_with(|| Grant {
-            owner: claim.owner.clone(),
-            lease_ms: claim.lease_ms,
-            expires_at: job.lease_expires_at,
-            ends_at,
-            units: Vec::new(),
-            started: 0,
-            shared,
+        let unit = &self.units[index];
+        self.held.attempt(&index, job.attempt, unit.attempts_max)?;
+        let ends_at = unit.timeout_ms.filter(|_| !shared).map_or(Time::MAX, |ms| now.plus_ms(ms));
+        let of_this = |i: &usize| units.contains(i) && self.units[*i].queue == job.queue;
+        let under = |i: &usize| self.held.under(i).is_some_and(|grant| grant.token == job.token);
+        let joins = self.leases.get(&job.token).is_some_and(|lease| {
+            shared && lease.shared && lease.units.iter().all(|i| *i != index && of_this(i) && under(i))
         });
-        grant.units.push(index);
-        self.open.insert(job.token);
+        let grant = Grant::new(&claim.owner, job.token, job.lease_expires_at, claim.lease_ms);
+        self.held.grant(index, Grant { ends_at, ..grant }, joins)?;
+        let lease = self.leases.entry(job.token);
+        lease.or_insert_with(|| Lease { units: Vec::new(), started: 0, shared }).units.push(index);
         let unit = &mut self.units[index];
-        unit.state = State::Held(job.token);
+        unit.state = State::Claimed;
         unit.last = Some(job.token);
         Ok(())
     }
@@ -142,10 +124,10 @@ impl Ledger {
     /// A claim returns first what ran out in its queues, and with a limit on the engine in all of them (Q8).
     fn returned_by(&mut self, claim: &Claim, now: Time) {
         let of_claim = |ledger: &Ledger, token| {
-            let first = ledger.grants[&token].units[0];
+            let first = ledger.leases[&token].units[0];
             ledger.engine_max.is_some() || claim.queues.contains(&ledger.units[first].queue)
         };
-        let returned: Vec<_> = self.lapsed.iter().copied().filter(|(_, token)| of_claim(self, *token)).collect();
+        let returned: Vec<_> = self.lapsed().into_iter().filter(|(_, token)| of_claim(self, *token)).collect();
         for (deadline, token) in returned {
             self.give_back(deadline, token, now);
         }
@@ -153,7 +135,7 @@ impl Ledger {
 
     /// A sweep returns the oldest deadlines first.
     pub(in super::super) fn recovered(&mut self, leases_max: u32, answer: Recovered, now: Time) -> Result<(), Wrong> {
-        let due: Vec<_> = self.lapsed.iter().copied().take(leases_max as usize).collect();
+        let due: Vec<_> = self.lapsed().into_iter().take(leases_max as usize).collect();
         let mut expected = Recovered { leases: due.len() as u32, ..Recovered::default() };
         for (deadline, token) in due {
             let (requeued, failed) = self.give_back(deadline, token, now);

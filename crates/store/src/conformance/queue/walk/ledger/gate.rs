@@ -67,7 +67,7 @@ impl Ledger {
                 gate.turns.entry(lane).or_insert((!stopped).then_some(index));
             }
         }
-        let running = |unit: &&Unit| matches!(unit.state, State::Held(_) | State::Lapsed(_));
+        let running = |unit: &&Unit| unit.state == State::Claimed;
         self.units.iter().filter(running).for_each(|unit| gate.take(unit));
         gate
     }

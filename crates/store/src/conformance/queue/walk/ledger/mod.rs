@@ -13,23 +13,18 @@ mod seen;
 mod writes;
 
 use super::Met;
-use crate::conformance::walk::{Report, Wrong};
+use crate::conformance::walk::{self, Report, Wrong};
 use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::queue::{LaneOnFailure, NewJob, Settings, Status, Verb};
 use tenure_core::{Time, Token};
 
 pub(super) use keys::Body;
-pub(super) use writes::Presented;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Ledger {
+    pub(super) held: walk::Ledger<usize, Verb, Status>,
     units: Vec<Unit>,
-    grants: BTreeMap<Token, Grant>,
-    /// Grants under which something is still held.
-    open: BTreeSet<Token>,
-    /// Grants that ran out and that nobody has returned yet, by deadline.
-    lapsed: BTreeSet<(Time, Token)>,
-    largest_token: Option<Token>,
+    leases: BTreeMap<Token, Lease>,
     engine_max: Option<u32>,
     settings: BTreeMap<String, Settings>,
     /// Claims counted in a period, of a queue or of one of its tenants.
@@ -52,7 +47,6 @@ struct Unit {
     priority: i32,
     created_at: Time,
     due: Due,
-    attempt: u32,
     attempts_max: u32,
     timeout_ms: Option<u64>,
     lane: Option<String>,
@@ -60,7 +54,6 @@ struct Unit {
     cancel_asked: bool,
     state: State,
     last: Option<Token>,
-    receipts: Vec<Receipt>,
     finished_at: Option<Time>,
     /// No longer on record.
     gone: bool,
@@ -76,32 +69,17 @@ enum Due {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Waiting,
-    Held(Token),
-    /// Its lease ran out, and nobody has returned it yet.
-    Lapsed(Token),
+    /// Held, or its lease ran out and nobody has returned it yet.
+    Claimed,
     Over(Status),
 }
 
+/// What was claimed under one token.
 #[derive(Debug)]
-struct Grant {
-    owner: String,
-    lease_ms: u64,
-    expires_at: Time,
-    /// The timeout of its one job.
-    ends_at: Option<Time>,
+struct Lease {
     units: Vec<usize>,
     started: usize,
     shared: bool,
-}
-
-/// An ending that was accepted.
-#[derive(Clone, Debug)]
-struct Receipt {
-    owner: String,
-    token: Token,
-    verb: Verb,
-    status: Status,
-    at: Time,
 }
 
 impl Unit {
@@ -112,7 +90,7 @@ impl Unit {
     fn status(&self) -> Status {
         match self.state {
             State::Waiting => Status::Queued,
-            State::Held(_) | State::Lapsed(_) => Status::Running,
+            State::Claimed => Status::Running,
             State::Over(status) => status,
         }
     }
@@ -127,6 +105,21 @@ impl Unit {
 }
 
 impl Ledger {
+    pub(super) fn new(now: Time) -> Ledger {
+        Ledger {
+            held: walk::Ledger::new(now),
+            units: Vec::new(),
+            leases: BTreeMap::new(),
+            engine_max: None,
+            settings: BTreeMap::new(),
+            spent: BTreeMap::new(),
+            blocked: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            sighted: BTreeMap::new(),
+            report: Report::default(),
+        }
+    }
+
     pub(super) fn met(&mut self, met: Met) {
         self.report.meet(met);
     }
@@ -136,18 +129,8 @@ impl Ledger {
         self.units.iter().filter(|unit| unit.queue == queue && !unit.gone).count() as u64
     }
 
-    /// The deadline of a held claim.
-    pub(super) fn deadline(&self, unit: usize, token: Token) -> Option<Time> {
-        (self.units[unit].state == State::Held(token)).then(|| self.grants[&token].expires_at)
-    }
-
-    /// Whether a claim ended without its holder's word.
-    pub(super) fn lapsed(&self, unit: usize, token: Token) -> bool {
-        self.units[unit].state != State::Held(token) && !self.units[unit].receipts.iter().any(|r| r.token == token)
-    }
-
     pub(super) fn shared(&self, token: Token) -> bool {
-        self.grants.get(&token).is_some_and(|grant| grant.shared)
+        self.leases.get(&token).is_some_and(|lease| lease.shared)
     }
 
     /// Units in one of three conditions: waiting, claimed, ended.
@@ -159,19 +142,10 @@ impl Ledger {
         self.units.iter().enumerate().filter(move |(_, unit)| same(unit)).map(|(index, _)| index)
     }
 
-    /// Time passed: what ran out is held by nobody from this instant on, whether or not anyone has swept (L4).
-    pub(super) fn tick(&mut self, now: Time) {
-        let ran_out: Vec<Token> = self.open.iter().copied().filter(|t| self.grants[t].expires_at <= now).collect();
-        for token in ran_out {
-            self.open.remove(&token);
-            let grant = &self.grants[&token];
-            self.lapsed.insert((grant.expires_at, token));
-            for &index in &grant.units {
-                if self.units[index].state == State::Held(token) {
-                    self.units[index].state = State::Lapsed(token);
-                }
-            }
-        }
+    /// Leases that ran out (L4) and that nobody has returned yet, by deadline.
+    fn lapsed(&self) -> BTreeSet<(Time, Token)> {
+        let ran_out = self.held.claimed().filter(|(_, grant)| grant.until <= self.held.now);
+        ran_out.map(|(_, grant)| (grant.until, grant.token)).collect()
     }
 
     fn enqueued(&mut self, job: &NewJob, now: Time) {
@@ -181,7 +155,6 @@ impl Ledger {
             priority: job.priority,
             created_at: now,
             due: Due::At(job.run_at.unwrap_or(now)),
-            attempt: 0,
             attempts_max: job.attempts_max,
             timeout_ms: job.timeout_ms,
             lane: job.ordering_key.clone(),
@@ -189,7 +162,6 @@ impl Ledger {
             cancel_asked: false,
             state: State::Waiting,
             last: None,
-            receipts: Vec::new(),
             finished_at: None,
             gone: false,
         });
@@ -201,20 +173,18 @@ impl Ledger {
 
     /// Returns what ran out under one lease, by L6 and L11. Answers how many units wait again and how many ended.
     fn give_back(&mut self, deadline: Time, token: Token, now: Time) -> (u32, u32) {
-        self.lapsed.remove(&(deadline, token));
         let (mut waiting, mut ended) = (0, 0);
-        let timed_out = self.grants[&token].ends_at == Some(deadline);
-        for (place, index) in self.grants[&token].units.clone().into_iter().enumerate() {
-            let started = place < self.grants[&token].started;
+        let started = self.leases[&token].started;
+        for (place, index) in self.leases[&token].units.clone().into_iter().enumerate() {
+            let Some(grant) = self.held.under(&index).filter(|grant| grant.token == token) else { continue };
+            let (started, timed_out) = (place < started, grant.ends_at == deadline);
+            self.held.free(&index);
             let unit = &mut self.units[index];
-            if unit.state != State::Lapsed(token) {
-                continue;
-            }
             if unit.cancel_asked {
                 self.met(Met::CancelledByExpiry);
                 self.end(index, Status::Failed, true, now);
                 ended += 1;
-            } else if started && unit.attempt >= unit.attempts_max {
+            } else if started && self.held.attempts(&index) >= unit.attempts_max {
                 self.met(if timed_out { Met::TimedOut } else { Met::CrashLimit });
                 self.end(index, Status::Failed, false, now);
                 ended += 1;
@@ -222,7 +192,7 @@ impl Ledger {
                 unit.state = State::Waiting;
                 waiting += 1;
                 if !started {
-                    unit.attempt -= 1;
+                    self.held.uncount(&index);
                     self.met(Met::NeighbourSpared);
                 }
             }
@@ -232,6 +202,7 @@ impl Ledger {
 
     /// A unit has ended. A failure that nobody asked for stops its lane, if the queue says so; what is not kept is gone.
     fn end(&mut self, index: usize, status: Status, cancelled: bool, now: Time) {
+        self.held.free(&index);
         let unit = &mut self.units[index];
         unit.state = State::Over(status);
         unit.finished_at = Some(now);
@@ -249,16 +220,6 @@ impl Ledger {
                 self.met(Met::NotKept);
             }
             None => {}
-        }
-    }
-
-    /// Forgets a lease under which nothing is left.
-    fn close(&mut self, token: Token) {
-        let under = |index: &usize| matches!(self.units[*index].state, State::Held(t) | State::Lapsed(t) if t == token);
-        let grant = &self.grants[&token];
-        if !grant.units.iter().any(under) {
-            self.open.remove(&token);
-            self.lapsed.remove(&(grant.expires_at, token));
         }
     }
 }

@@ -32,7 +32,7 @@ impl Ledger {
             (Some(State::Over(_)), Action::Cancel { .. }) => Err(Refusal::Terminal),
             (Some(State::Over(_)), Action::Retry) => Ok(Status::Queued),
             (Some(_), Action::Retry) => Err(Refusal::NotTerminal),
-            (Some(State::Held(_) | State::Lapsed(_)), Action::Cancel { force: false, .. }) => Ok(Status::Running),
+            (Some(State::Claimed), Action::Cancel { force: false, .. }) => Ok(Status::Running),
             (Some(_), Action::Cancel { .. }) => Ok(Status::Failed),
         };
         if answer != expected {
@@ -43,22 +43,17 @@ impl Ledger {
             (Some(index), Ok(Status::Queued)) => {
                 let unit = &mut self.units[index];
                 unit.state = State::Waiting;
-                unit.attempt = 0;
                 unit.due = Due::At(now);
                 unit.finished_at = None;
+                self.held.recount(&index);
                 self.blocked.retain(|_, blocker| *blocker != index);
                 self.met(Met::RetriedByOperator);
             }
             (Some(index), Ok(Status::Running)) => self.units[index].cancel_asked = true,
             (Some(index), Ok(_)) => {
                 self.end(index, Status::Failed, true, now);
-                match state {
-                    Some(State::Held(token) | State::Lapsed(token)) => {
-                        self.met(Met::CancelledByForce);
-                        self.close(token);
-                    }
-                    _ => self.met(Met::CancelledWaiting),
-                }
+                let forced = state == Some(State::Claimed);
+                self.met(if forced { Met::CancelledByForce } else { Met::CancelledWaiting });
             }
             (_, Err(_)) => self.met(Met::ActionRefused),
             (None, Ok(_)) => {}

@@ -1,6 +1,6 @@
 //! Judges what is told of workers: who was seen where and when, and what each holds.
 
-use super::{Ledger, Met, State, Wrong};
+use super::{Ledger, Met, Wrong};
 use std::collections::BTreeSet;
 use tenure_core::Time;
 use tenure_core::queue::{Claim, Situation, Worker};
@@ -34,11 +34,7 @@ impl Ledger {
                     return Err(format!("Y: {of:?} claimed at {last:?} and was seen at {:?}", sighting.seen_at));
                 }
             }
-            let held = self.units.iter().filter(|unit| match unit.state {
-                State::Held(token) | State::Lapsed(token) => self.grants[&token].owner == worker.name,
-                State::Waiting | State::Over(_) => false,
-            });
-            let held = held.count() as u64;
+            let held = self.held.claimed().filter(|(_, grant)| grant.owner == worker.name).count() as u64;
             if held != worker.running {
                 return Err(format!("Y: {} holds {held} jobs, not {}", worker.name, worker.running));
             }
