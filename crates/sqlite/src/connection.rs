@@ -5,6 +5,7 @@
 
 use crate::address::{Place, Synchronous};
 use crate::fault::{Done, Fault, busy};
+use crate::identity::several_names;
 use crate::patience::{LOCK_WAIT_MAX, Patience};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
@@ -166,6 +167,9 @@ fn prepare_file(path: &Path) -> Done<()> {
     // SQLite would open it read-only and fail at the first write.
     if let Err(error) = OpenOptions::new().read(true).write(true).open(path) {
         return denied(&error);
+    }
+    if let Some(several) = several_names(path) {
+        return denied(&format_args!("it {several}"));
     }
     check_beside(path)
 }

@@ -13,6 +13,7 @@ use tenure_core::queue::{Act, Claim, Ending, Filter, NewJob, Status};
 use tenure_core::retry::Retry;
 use tenure_core::sync::{ChunkClaim, NewChunk, Plan, SyncClaim};
 use tenure_core::{Time, Token};
+use tenure_sqlite::in_transaction::enqueue_at;
 use tenure_sqlite::{SqliteOptions, SqliteStore, Synchronous};
 use tenure_store::{DomainStore, Outcome, PipelineStore, QueueStore, StoreError, SyncStore, Upkeep};
 
@@ -516,6 +517,44 @@ async fn c17_a_store_behind_a_link_is_one_store() {
     fs::remove_file(&link).unwrap();
     let error = linked.enqueue(vec![NewJob::new("q", "kind", "{}")]).await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { outcome: Outcome::NotDone, .. }), "{error}");
+}
+
+/// Two names would have two WALs: what is written under one is not seen under the other, and then overwritten.
+#[cfg(unix)]
+#[tokio::test]
+async fn c17_a_file_with_two_names_is_refused_under_both() {
+    let file = File::new();
+    enqueue(&file.open().await, 1).await;
+    let hard = file.path().with_extension("hard");
+    fs::hard_link(file.path(), &hard).unwrap();
+    for name in [&hard, &file.path()] {
+        let error = refused(&url(name)).await;
+        let told = |message: &str| message.contains("2 names (hard links)") && message.contains("remove the other");
+        assert!(matches!(&error, StoreError::Denied { message } if told(message)), "{error}");
+    }
+    fs::remove_file(&hard).unwrap();
+    enqueue(&file.open().await, 1).await;
+    assert_eq!(jobs_in(&file.path()), 2);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn c17_a_second_name_is_noticed_while_the_file_is_open() {
+    let file = File::new();
+    let store = file.open().await;
+    enqueue(&store, 1).await;
+    let hard = file.path().with_extension("hard");
+    fs::hard_link(file.path(), &hard).unwrap();
+    assert_gone(&store, "hard links").await;
+    let mut own = file.raw();
+    let transaction = own.transaction().unwrap();
+    let place = store.place();
+    let error = enqueue_at(&transaction, &place, &[NewJob::new("q", "kind", "{}")]).unwrap_err();
+    assert!(error.to_string().contains("hard links"), "{error}");
+    drop(transaction);
+    fs::remove_file(&hard).unwrap();
+    enqueue(&store, 1).await;
+    assert_eq!(store.queue("q").await.unwrap().unwrap().counts.queued, 2);
 }
 
 /// A damaged job that waits is passed over: by claims, which set it aside, and by lists; and `doctor` names it (L7).

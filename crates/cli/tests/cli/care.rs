@@ -1,6 +1,7 @@
 //! The commands that look after the tool itself: doctor, completions, man.
 
 use super::Place;
+use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn doctor_tells_what_it_found_and_what_to_do() {
@@ -18,7 +19,6 @@ fn doctor_tells_what_it_found_and_what_to_do() {
 #[cfg(unix)]
 #[test]
 fn doctor_warns_of_a_file_that_others_can_read() {
-    use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
     place.out(&["queue", "list"]);
     let file = place.folder.path().join("tenure.db");
@@ -67,6 +67,15 @@ fn a_config_file_names_the_store_unless_somebody_else_does() {
     let said = String::from_utf8(said.stderr).unwrap();
     assert!(said.contains("line 2") && said.contains("stor") && !said.contains("hunter2"), "{said}");
     unset(&["queue", "list", "--config", &config]).assert().success();
+}
+
+#[test]
+fn doctor_tells_of_a_store_with_two_names() {
+    let place = Place::new();
+    place.out(&["queue", "list"]);
+    std::fs::hard_link(place.folder.path().join("tenure.db"), place.folder.path().join("hard.db")).unwrap();
+    let said = place.refused(&["doctor"], 77);
+    assert!(said.contains("2 names (hard links)"), "{said}");
 }
 
 #[test]
