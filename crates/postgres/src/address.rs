@@ -78,6 +78,18 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 const CONNECT_MIN: Duration = Duration::from_millis(100);
 
+/// What is ours, or said in our own words.
+const OURS: [&str; 8] = [
+    "schema",
+    "listen_url",
+    "connections_max",
+    "auto_migrate",
+    "timeout_ms",
+    "sslmode",
+    "sslrootcert",
+    "target_session_attrs",
+];
+
 /// What the driver knows. A name that nobody knows is not repeated: it may be part of a password.
 const THEIRS: [&str; 17] = [
     "user",
@@ -161,6 +173,11 @@ struct Said {
 impl Said {
     fn read(address: &Address) -> Result<Said> {
         let address = address.server()?;
+        // Whichever of two was believed, somebody meant the other: encryption would be lost by a slip.
+        let mut known = OURS.iter().chain(&THEIRS);
+        if let Some(twice) = known.find(|known| address.options.iter().filter(|(name, _)| name == *known).count() > 1) {
+            return Err(wrong(format!("`{twice}` is said twice: leave one out")));
+        }
         let mut theirs = Vec::new();
         let (mut sslmode, mut roots, mut writable, mut others) = (None, None, false, Vec::new());
         for (name, value) in address.options {
@@ -208,9 +225,9 @@ impl Said {
 
     fn route(&self, timeout: Duration) -> Result<Route> {
         if let Some((_, _)) = self.others.first() {
-            let ours = "schema, listen_url, connections_max, auto_migrate, timeout_ms, sslmode, sslrootcert";
             return Err(wrong(format!(
-                "it has an option that is not known here; known are {ours}, {}",
+                "it has an option that is not known here; known are {}, {}",
+                OURS.join(", "),
                 THEIRS.join(", ")
             )));
         }
@@ -443,6 +460,29 @@ mod tests {
         assert_eq!(share("postgres://u@a,b/db?timeout_ms=600"), 300);
         assert_eq!(share("postgres://u@a,b/db?timeout_ms=100"), 100);
         assert_eq!(share("postgres://u@a,b/db?timeout_ms=600&connect_timeout=3"), 3_000);
+    }
+
+    /// Whichever of the two was believed, somebody meant the other.
+    #[test]
+    fn an_option_that_is_said_twice_is_refused_by_its_name() {
+        for (options, name) in [
+            ("sslmode=require&sslmode=disable", "sslmode"),
+            ("sslmode=require&schema=a&sslmode=require", "sslmode"),
+            ("sslrootcert=hunter2&sslrootcert=system", "sslrootcert"),
+            ("schema=a&schema=b", "schema"),
+            ("timeout_ms=1000&timeout_ms=2000", "timeout_ms"),
+            ("listen_url=none&listen_url=none", "listen_url"),
+            ("target_session_attrs=read-write&target_session_attrs=read-write", "target_session_attrs"),
+            ("password=hunter2&password=hunter3", "password"),
+            ("host=a&host=b", "host"),
+            ("listen_url=postgres%3A%2F%2Fu%40h%3Fsslmode%3Drequire%26sslmode%3Ddisable", "sslmode"),
+        ] {
+            let refused = PostgresOptions::parse(&format!("postgres://u@h/db?{options}")).map(drop);
+            let error = refused.expect_err(options).to_string();
+            assert!(error.contains(&format!("`{name}` is said twice")) && !error.contains("hunter"), "{error}");
+        }
+        let unknown = PostgresOptions::parse("postgres://u@h/db?hunter=a&hunter=b").unwrap_err().to_string();
+        assert!(!unknown.contains("hunter"), "{unknown}");
     }
 
     #[test]

@@ -85,7 +85,7 @@ pub(crate) fn parse(url: &str, mut options: SqliteOptions) -> Done<(Place, Sqlit
         return refuse("it does not begin with sqlite:");
     };
     let (file, query) = rest.split_once('?').map_or((rest, None), |(file, query)| (file, Some(query)));
-    for option in query.into_iter().flat_map(|query| query.split('&')) {
+    for (at, option) in query.into_iter().flat_map(|query| query.split('&')).enumerate() {
         options.synchronous = match option.split_once('=') {
             Some(("synchronous", "full")) => Synchronous::Full,
             Some(("synchronous", "normal")) => Synchronous::Normal,
@@ -93,6 +93,9 @@ pub(crate) fn parse(url: &str, mut options: SqliteOptions) -> Done<(Place, Sqlit
             // Not repeated: what stands there may be part of a password.
             _ => return refuse("it has an option that is not known, only synchronous is"),
         };
+        if at > 0 {
+            return refuse("synchronous is said twice");
+        }
     }
     match file {
         "" => refuse("it names no file"),
@@ -135,6 +138,7 @@ mod tests {
             "sqlite:a.db?mode=ro",
             "sqlite:a.db?",
             "sqlite:a.db?synchronous=off",
+            "sqlite:a.db?synchronous=full&synchronous=normal",
         ] {
             assert!(matches!(read(bad), Err(Fault::Address(_))), "{bad}");
         }

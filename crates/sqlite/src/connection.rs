@@ -5,11 +5,12 @@
 
 use crate::address::{Place, Synchronous};
 use crate::fault::{Done, Fault, busy};
+use crate::identity::several_names;
 use crate::patience::{LOCK_WAIT_MAX, Patience};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use std::fs::OpenOptions;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -143,12 +144,15 @@ pub(crate) fn begin(conn: &Connection, mut waited: impl FnMut(Duration) -> bool)
 /// Makes sure that `path` is a file of ours, or an empty one that only we may read.
 fn prepare_file(path: &Path) -> Done<()> {
     let denied = |why: &dyn std::fmt::Display| Err(Fault::Denied(why.to_string()));
+    check_beside(path)?;
     let mut create = OpenOptions::new();
     create.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut create, 0o600);
     match create.open(path) {
-        Ok(_) => return Ok(()),
+        // Whoever moved the file away since it was looked for has left its log. The empty one in its place does no harm,
+        // and is not removed: it may be the right one again by now.
+        Ok(_) => return check_beside(path),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
         Err(error) if error.kind() == ErrorKind::NotFound => return denied(&"its directory does not exist"),
         Err(error) => return denied(&error),
@@ -164,13 +168,48 @@ fn prepare_file(path: &Path) -> Done<()> {
     if let Err(error) = OpenOptions::new().read(true).write(true).open(path) {
         return denied(&error);
     }
-    // SQLite takes an empty file for a new database and deletes the WAL beside it. A database in WAL mode is never
-    // empty, so somebody has emptied it, and the WAL may hold all that is left (C16).
-    let wal_bytes = std::fs::metadata(wal(path)).map_or(0, |wal| wal.len());
-    if found.len() == 0 && wal_bytes > 0 {
-        return Err(Fault::broken("it is empty, but its -wal file is not; restore it from a backup"));
+    if let Some(several) = several_names(path) {
+        return denied(&format_args!("it {several}"));
     }
-    Ok(())
+    check_beside(path)
+}
+
+/// Refuses a database that is missing or empty beside a log of it that is not. SQLite would take it for a new one and
+/// delete the log, which may hold all that is left, or what was committed last (C16).
+fn check_beside(path: &Path) -> Done<()> {
+    // The log is looked at first: whoever lays a new file out writes to that before there is anything in a log.
+    let Some(log) = log_beside(path) else { return Ok(()) };
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(Fault::broken(format!(
+            "it is not there, but its {log} file is, and what was committed last may be in that alone; put it back, or, \
+             to begin anew, move that away too"
+        ))),
+        Ok(found) if found.len() == 0 && found.is_file() => {
+            Err(Fault::broken(format!("it is empty, but its {log} file is not; restore it from a backup")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Which log beside a database has something of it.
+fn log_beside(path: &Path) -> Option<&'static str> {
+    if std::fs::metadata(wal(path)).is_ok_and(|wal| wal.len() > 0) {
+        return Some("-wal");
+    }
+    undoes_pages(&beside(path, "-journal")).then_some("-journal")
+}
+
+/// Whether a rollback journal was begun when the database had pages already. That of a new file brings nothing back: it
+/// is there while the file is laid out, and after a crash in the middle of that.
+fn undoes_pages(journal: &Path) -> bool {
+    const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+    // Magic, records, nonce, pages.
+    let mut head = [0; 20];
+    let mut read = || std::fs::File::open(journal)?.read_exact(&mut head);
+    std::fs::metadata(journal).is_ok_and(|found| found.is_file())
+        && read().is_ok()
+        && head[..8] == MAGIC
+        && head[16..] != [0; 4]
 }
 
 /// Refuses a small file whose pages do not hang together (C16), before anything is written to it.
@@ -184,8 +223,12 @@ fn check_pages(conn: &Connection, path: &Path) -> Done<()> {
 
 /// The write-ahead log beside a database: beside the file itself, where `path` is a link to it.
 pub(crate) fn wal(path: &Path) -> PathBuf {
+    beside(path, "-wal")
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()).into_os_string();
-    name.push("-wal");
+    name.push(suffix);
     name.into()
 }
 

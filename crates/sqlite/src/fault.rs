@@ -19,7 +19,7 @@ pub(crate) enum Fault {
     Full(String),
     /// The file or its directory may not be used.
     Denied(String),
-    /// The file is no longer where it was; nothing was changed.
+    /// The file is no longer where it was, or has got another name; nothing was changed.
     Gone(String),
     /// The disk failed; nothing was changed.
     Io(String),

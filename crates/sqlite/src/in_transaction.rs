@@ -40,7 +40,7 @@
 pub use crate::sync::in_transaction::{chunk_held, chunk_held_at, complete_chunk, complete_chunk_at};
 
 use crate::fault::{Done, Fault};
-use crate::identity::same_file;
+use crate::identity::{same_file, several_names};
 use crate::inbox::Step;
 use crate::savepoint::apart;
 use crate::{caller, migrate, queue};
@@ -122,6 +122,10 @@ pub(crate) fn here<'p>(conn: &Connection, place: &'p Place) -> Result<&'p Clock,
     if opened.is_empty() || !same_file(Path::new(opened), path) {
         let opened = if opened.is_empty() { "a database in memory" } else { opened };
         return Err(Error::unusable(format!("it is on {opened}, and the store is the file {}", path.display())));
+    }
+    // Opened under the other name, it would write to another WAL than the store.
+    if let Some(several) = several_names(path) {
+        return Err(Error::unusable(format!("it is on {}, which {several}", path.display())));
     }
     if conn.is_autocommit() {
         return Err(Error::unusable("none is open on this connection: begin one first"));

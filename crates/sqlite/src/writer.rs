@@ -166,7 +166,7 @@ impl Writer {
             let _ = execute(&self.conn, "ROLLBACK");
         }
         let rung = done?;
-        self.identity.as_mut().map_or(Ok(()), Identity::check).map_err(Fault::at_commit)?;
+        self.identity.as_mut().map_or(Ok(1), Identity::check_same).map_err(Fault::at_commit)?;
         Ok(rung)
     }
 

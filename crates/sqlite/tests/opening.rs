@@ -4,7 +4,7 @@ mod support;
 
 use rusqlite::Connection;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use support::{File, START, claim, complete, enqueue, url};
 use tenure_core::domain::Acquire;
@@ -13,6 +13,7 @@ use tenure_core::queue::{Act, Claim, Ending, Filter, NewJob, Status};
 use tenure_core::retry::Retry;
 use tenure_core::sync::{ChunkClaim, NewChunk, Plan, SyncClaim};
 use tenure_core::{Time, Token};
+use tenure_sqlite::in_transaction::enqueue_at;
 use tenure_sqlite::{SqliteOptions, SqliteStore, Synchronous};
 use tenure_store::{DomainStore, Outcome, PipelineStore, QueueStore, StoreError, SyncStore, Upkeep};
 
@@ -155,6 +156,74 @@ async fn c16_an_emptied_file_beside_its_wal_is_not_begun_anew() {
     let error = refused(&file.url()).await;
     assert!(matches!(error, StoreError::Broken { .. }), "{error}");
     assert_eq!(fs::read(format!("{}-wal", file.path().display())).unwrap(), wal);
+}
+
+/// Somebody has moved the file and left the WAL, which holds what was committed last.
+#[cfg(unix)]
+#[tokio::test]
+async fn c16_a_missing_file_beside_its_wal_is_not_begun_anew() {
+    let file = File::new();
+    let store = file.open().await;
+    enqueue(&store, 3).await;
+    let (aside, wal) = (file.path().with_extension("aside"), beside(&file, "-wal"));
+    fs::rename(file.path(), &aside).unwrap();
+    let error = refused(&file.url()).await;
+    let put_back = |message: &str| message.contains("is not there") && message.contains("put it back");
+    assert!(matches!(&error, StoreError::Broken { message } if put_back(message)), "{error}");
+    assert!(!file.path().exists());
+    fs::rename(&aside, file.path()).unwrap();
+    // Who had it open goes on, as does who opens it now, and who opens it when nobody had it any more.
+    enqueue(&store, 1).await;
+    assert_eq!(file.open().await.queue("q").await.unwrap().unwrap().counts.queued, 4);
+    let after_a_crash = [file.path(), wal].map(|path| (fs::read(&path).unwrap(), path));
+    drop(store);
+    after_a_crash.iter().for_each(|(bytes, path)| fs::write(path, bytes).unwrap());
+    fs::rename(file.path(), &aside).unwrap();
+    refused(&file.url()).await;
+    fs::rename(&aside, file.path()).unwrap();
+    assert_eq!(file.open().await.queue("q").await.unwrap().unwrap().counts.queued, 4);
+}
+
+/// An application that keeps its file in another mode has a journal instead, from which a broken-off commit is undone.
+#[tokio::test]
+async fn c16_a_missing_or_emptied_file_beside_its_journal_is_not_begun_anew() {
+    let file = File::new();
+    let journal = journal_of(7);
+    fs::write(beside(&file, "-journal"), &journal).unwrap();
+    let error = refused(&file.url()).await;
+    assert!(matches!(&error, StoreError::Broken { message } if message.contains("-journal")), "{error}");
+    assert!(!file.path().exists());
+    fs::write(file.path(), b"").unwrap();
+    let error = refused(&file.url()).await;
+    assert!(matches!(&error, StoreError::Broken { message } if message.contains("-journal")), "{error}");
+    assert_eq!(fs::read(beside(&file, "-journal")).unwrap(), journal);
+}
+
+/// The journal of a new file undoes its creation: whoever was killed in the middle of that has lost nothing, and whoever
+/// looks in the middle of that has only to wait.
+#[tokio::test]
+async fn c18_a_file_whose_creation_was_broken_off_is_begun_anew() {
+    for left in [journal_of(0), vec![0; 512], b"short".to_vec()] {
+        let file = File::new();
+        fs::write(file.path(), b"").unwrap();
+        fs::write(beside(&file, "-journal"), &left).unwrap();
+        enqueue(&file.open().await, 1).await;
+    }
+}
+
+/// The head of a rollback journal that was begun when the database had so many pages.
+fn journal_of(pages: u32) -> Vec<u8> {
+    let mut journal = vec![0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+    for number in [0, 1, pages, 512, 4_096] {
+        journal.extend(number.to_be_bytes());
+    }
+    journal.resize(512, 0);
+    journal
+}
+
+/// The name of a file that SQLite keeps beside the database.
+fn beside(file: &File, suffix: &str) -> PathBuf {
+    format!("{}{suffix}", file.path().display()).into()
 }
 
 #[tokio::test]
@@ -448,6 +517,44 @@ async fn c17_a_store_behind_a_link_is_one_store() {
     fs::remove_file(&link).unwrap();
     let error = linked.enqueue(vec![NewJob::new("q", "kind", "{}")]).await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { outcome: Outcome::NotDone, .. }), "{error}");
+}
+
+/// Two names would have two WALs: what is written under one is not seen under the other, and then overwritten.
+#[cfg(unix)]
+#[tokio::test]
+async fn c17_a_file_with_two_names_is_refused_under_both() {
+    let file = File::new();
+    enqueue(&file.open().await, 1).await;
+    let hard = file.path().with_extension("hard");
+    fs::hard_link(file.path(), &hard).unwrap();
+    for name in [&hard, &file.path()] {
+        let error = refused(&url(name)).await;
+        let told = |message: &str| message.contains("2 names (hard links)") && message.contains("remove the other");
+        assert!(matches!(&error, StoreError::Denied { message } if told(message)), "{error}");
+    }
+    fs::remove_file(&hard).unwrap();
+    enqueue(&file.open().await, 1).await;
+    assert_eq!(jobs_in(&file.path()), 2);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn c17_a_second_name_is_noticed_while_the_file_is_open() {
+    let file = File::new();
+    let store = file.open().await;
+    enqueue(&store, 1).await;
+    let hard = file.path().with_extension("hard");
+    fs::hard_link(file.path(), &hard).unwrap();
+    assert_gone(&store, "hard links").await;
+    let mut own = file.raw();
+    let transaction = own.transaction().unwrap();
+    let place = store.place();
+    let error = enqueue_at(&transaction, &place, &[NewJob::new("q", "kind", "{}")]).unwrap_err();
+    assert!(error.to_string().contains("hard links"), "{error}");
+    drop(transaction);
+    fs::remove_file(&hard).unwrap();
+    enqueue(&store, 1).await;
+    assert_eq!(store.queue("q").await.unwrap().unwrap().counts.queued, 2);
 }
 
 /// A damaged job that waits is passed over: by claims, which set it aside, and by lists; and `doctor` names it (L7).

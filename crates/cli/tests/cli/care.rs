@@ -1,6 +1,8 @@
 //! The commands that look after the tool itself: doctor, completions, man.
 
-use super::Place;
+use super::{NOBODY, Place};
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 #[test]
 fn doctor_tells_what_it_found_and_what_to_do() {
@@ -18,7 +20,6 @@ fn doctor_tells_what_it_found_and_what_to_do() {
 #[cfg(unix)]
 #[test]
 fn doctor_warns_of_a_file_that_others_can_read() {
-    use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
     place.out(&["queue", "list"]);
     let file = place.folder.path().join("tenure.db");
@@ -67,6 +68,69 @@ fn a_config_file_names_the_store_unless_somebody_else_does() {
     let said = String::from_utf8(said.stderr).unwrap();
     assert!(said.contains("line 2") && said.contains("stor") && !said.contains("hunter2"), "{said}");
     unset(&["queue", "list", "--config", &config]).assert().success();
+}
+
+/// What is in the folder may be anybody's, and names where our work goes. Named by us, it is ours to answer for.
+#[test]
+fn a_config_file_that_others_could_have_written_is_refused_unless_it_is_named() {
+    let place = Place::new();
+    let config = place.file("tenure.toml", "store = \"sqlite:from_file.db\"\n");
+    let tenure = |args: &[&str]| {
+        let ended = place.tenure(args).env_remove("TENURE_STORE").output().unwrap();
+        (ended.status.code(), String::from_utf8(ended.stderr).unwrap())
+    };
+    let refused = |told: &str| {
+        let (exit, said) = tenure(&["queue", "list"]);
+        assert_eq!(exit, Some(77), "{said}");
+        assert!(said.contains("tenure.toml") && said.contains(told) && said.contains("--config"), "{said}");
+        assert!(!place.folder.path().join("from_file.db").exists());
+    };
+    let mode = |mode| std::fs::set_permissions(&config, std::fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o602);
+    refused("others can write to it");
+    mode(0o600);
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::lchown(&config, Some(NOBODY), None).unwrap();
+        refused("belongs to user 65534");
+        std::os::unix::fs::lchown(&config, Some(0), None).unwrap();
+        // Whose link it is matters too: it says which file of ours is meant.
+        let elsewhere = place.folder.path().join("elsewhere.toml");
+        std::fs::rename(&config, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &config).unwrap();
+        std::os::unix::fs::lchown(&config, Some(NOBODY), None).unwrap();
+        refused("belongs to user 65534");
+        std::fs::rename(&elsewhere, &config).unwrap();
+    }
+    mode(0o666);
+    let (exit, said) = tenure(&["queue", "list", "--config", &config]);
+    assert_eq!(exit, Some(0), "{said}");
+    mode(0o644);
+    let (exit, said) = tenure(&["queue", "list"]);
+    assert_eq!(exit, Some(0), "{said}");
+}
+
+#[test]
+fn a_config_file_that_is_no_plain_file_is_refused_without_waiting_for_it() {
+    let place = Place::new();
+    let pipe = place.folder.path().join("tenure.toml");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    for args in [&["queue", "list"][..], &["queue", "list", "--config", "tenure.toml"]] {
+        let mut command = place.tenure(args);
+        let ended = command.env_remove("TENURE_STORE").timeout(Duration::from_secs(20)).output().unwrap();
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(66), "{said}");
+        assert!(said.contains("not a plain file"), "{said}");
+    }
+}
+
+#[test]
+fn doctor_tells_of_a_store_with_two_names() {
+    let place = Place::new();
+    place.out(&["queue", "list"]);
+    std::fs::hard_link(place.folder.path().join("tenure.db"), place.folder.path().join("hard.db")).unwrap();
+    let said = place.refused(&["doctor"], 77);
+    assert!(said.contains("2 names (hard links)"), "{said}");
 }
 
 #[test]

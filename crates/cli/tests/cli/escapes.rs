@@ -4,10 +4,40 @@ use crate::Place;
 use serde_json::Value;
 
 /// Characters that a terminal obeys, or that nobody sees.
-const MISLEADING: [char; 24] = [
-    '\u{7f}', '\u{80}', '\u{85}', '\u{9b}', '\u{9f}', '\u{61c}', '\u{200b}', '\u{200d}', '\u{200e}', '\u{200f}',
-    '\u{2028}', '\u{2029}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}', '\u{2060}', '\u{2066}',
-    '\u{2067}', '\u{2068}', '\u{2069}', '\u{feff}', '\u{1b}',
+const MISLEADING: [char; 33] = [
+    '\u{7f}',
+    '\u{80}',
+    '\u{85}',
+    '\u{9b}',
+    '\u{9f}',
+    '\u{61c}',
+    '\u{200b}',
+    '\u{200d}',
+    '\u{200e}',
+    '\u{200f}',
+    '\u{2028}',
+    '\u{2029}',
+    '\u{202a}',
+    '\u{202b}',
+    '\u{202c}',
+    '\u{202d}',
+    '\u{202e}',
+    '\u{2060}',
+    '\u{2066}',
+    '\u{2067}',
+    '\u{2068}',
+    '\u{2069}',
+    '\u{feff}',
+    '\u{1b}',
+    '\u{ad}',
+    '\u{34f}',
+    '\u{180b}',
+    '\u{2800}',
+    '\u{3164}',
+    '\u{fe0f}',
+    '\u{fffb}',
+    '\u{1d173}',
+    '\u{e0041}',
 ];
 
 /// Fails if `shown` has any of them but the ends of lines and the tabs between cells.
@@ -34,7 +64,7 @@ fn s14_json_and_tables_escape_what_strangers_wrote_and_json_keeps_its_value() {
     // In raw JSON a C0 character must be escaped; all the others may stand there as they are.
     let raw = evil.replace('\u{1b}', "\\u001b");
     // Keys take no control or bidirectional characters; invisible ones they do.
-    let unseen = "a\u{200b}\u{200d}\u{2028}\u{2029}\u{2060}\u{feff}b";
+    let unseen = "a\u{ad}\u{200b}\u{200d}\u{2028}\u{2029}\u{2060}\u{feff}\u{e0041}b";
     let line = format!(
         "{{\"payload\":{{\"{raw}\":\r\t\"{raw}\"}},\"key\":\"{unseen}\",\"limit_key\":\"{unseen}\",\"ordering_key\":\"{unseen}\"}}\n"
     );
