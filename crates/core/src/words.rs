@@ -10,6 +10,9 @@ macro_rules! words {
             /// Every variant, in the order of its declaration.
             pub const ALL: &'static [$name] = &[$($name::$variant,)+];
 
+            /// Their words, in the same order.
+            pub const WORDS: &'static [&'static str] = &[$($word,)+];
+
             /// The word used in the database, on the wire and on the screen.
             #[must_use]
             pub fn as_str(self) -> &'static str {

@@ -84,7 +84,7 @@ impl Route<'_> {
     /// What the names in its path are, in their order.
     pub(crate) fn named(self, names: &[(&'static str, &str)]) -> Self {
         names.iter().fold(self, |route, (name, about)| {
-            debug_assert!(route.path.contains(&format!("{{{name}}}")), "{name} is not in {}", route.path);
+            assert!(route.path.contains(&format!("{{{name}}}")), "{name} is not in {}", route.path);
             route.parameter("path", name, about, json!({ "type": "string" }))
         })
     }
@@ -147,6 +147,7 @@ impl Route<'_> {
     ) where
         F: Future<Output = Result<R, Refused>> + Send,
     {
+        self.check_names::<N>();
         let known = self.query.clone();
         self.serve(move |app, received| {
             let (list, known) = (list.clone(), known.clone());
@@ -168,6 +169,7 @@ impl Route<'_> {
     ) where
         F: Future<Output = Result<R, Refused>> + Send,
     {
+        self.check_names::<N>();
         self.operation["requestBody"] = self.api.document.body(request);
         self.serve(move |app, received| {
             let carry_out = carry_out.clone();
@@ -181,6 +183,13 @@ impl Route<'_> {
                 carry_out(app, asked).await
             }
         });
+    }
+
+    /// The names in the path are described, and as many as the handler is given.
+    fn check_names<const N: usize>(&self) {
+        let parameters = self.operation["parameters"].as_array();
+        let described = parameters.map_or(0, |all| all.iter().filter(|one| one["in"] == "path").count());
+        assert_eq!((self.path.matches('{').count(), described), (N, N), "{}", self.path);
     }
 
     fn serve<R: Answer, F>(self, serve: impl Fn(App, Received) -> F + Clone + Send + Sync + 'static)

@@ -4,7 +4,7 @@ use crate::shape::{
     CLAIM_WORKER, Count, ERROR, Field, HELD, Holds, LEASE, OWN_BACKOFF, PAYLOAD, PRIORITY, PROGRESS, REASON, RETRY,
     RETRY_IN, SPAN, Shape, WAIT, WORKER, optional, required, setting,
 };
-use tenure::bounds;
+use tenure::{LaneOnFailure, Status, Verb, bounds};
 
 /// Jobs, heartbeats or endings of one call.
 const BULK: Count = (1, bounds::BULK_MAX);
@@ -113,7 +113,7 @@ pub(crate) static EACH_ENDING: Shape = Shape {
     name: "JobEnding",
     fields: &[
         ID,
-        verb(&["complete", "fail", "snooze", "release"]),
+        verb(Verb::WORDS),
         WORKER,
         HELD,
         RESULT,
@@ -149,7 +149,7 @@ pub(crate) static FILTER: Shape = Shape {
         optional("queue", Holds::Text, "Only of this queue."),
         optional(
             "status",
-            Holds::Word(&["queued", "running", "completed", "failed"]),
+            Holds::Word(Status::WORDS),
             "Only in this state; a retry takes failed jobs unless it says completed.",
         ),
         optional("kind", Holds::Text, "Only of this kind."),
@@ -181,7 +181,7 @@ pub(crate) static QUEUE_CHANGE: Shape = Shape {
         setting("max_running_per_key", Holds::Running, "At most so many running for each limit_key; null is no limit."),
         setting(
             "lane_on_failure",
-            Holds::Word(&["continue", "block"]),
+            Holds::Word(LaneOnFailure::WORDS),
             "What the jobs of an ordering_key do after one of them failed for good; default continue.",
         ),
         setting("retention_ms", SPAN, "How long finished jobs are kept; 0 is not at all; default 7 days."),

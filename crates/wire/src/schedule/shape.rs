@@ -2,6 +2,7 @@
 
 use crate::queue::shape::{ATTEMPTS, KIND, LIMIT_KEY, ORDERING_KEY, TIMEOUT};
 use crate::shape::{Holds, OWN_BACKOFF, PAYLOAD, PRIORITY, Shape, optional, required};
+use tenure::schedule::CatchUp;
 
 /// The job that a schedule enqueues for each slot.
 pub(crate) static SCHEDULED_JOB: Shape = Shape {
@@ -30,7 +31,7 @@ pub(crate) static SCHEDULE: Shape = Shape {
         optional("zone", Holds::Text, "The IANA zone in which they are read; default UTC."),
         optional(
             "catch_up",
-            Holds::Word(&["none", "latest", "all"]),
+            Holds::Word(CatchUp::WORDS),
             "What becomes of slots that nobody looked at in time; default latest.",
         ),
         optional("paused", Holds::Bool, "Whether it rests; if left out that stays as it is."),
