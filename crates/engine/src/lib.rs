@@ -73,7 +73,9 @@ pub use tenure_core::{Actor, Epoch, Invalid, LostReason, Time, Token, bounds, ch
 pub use tenure_derive::Job;
 pub use tenure_store::{Address, Clock, Finding, Level, Outcome as StoreOutcome, Place, StoreError, TransactionError};
 pub use transaction::CallerTransaction;
-pub use worker::{Cancelled, Context, Face, Hooks, Outcome, Outcomes, QueueShare, Report, Stop, Worker, worker_name};
+pub use worker::{
+    Cancelled, Context, Face, Hooks, Jobs, Outcome, Outcomes, QueueShare, Report, Stop, Worker, worker_name,
+};
 
 /// What most programs use: `use tenure::prelude::*`.
 pub mod prelude {

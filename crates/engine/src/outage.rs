@@ -4,10 +4,11 @@
 //! them and each try. Always true: no more than two lines in [`QUIET`], whatever fails and however often.
 
 use crate::Error;
+use crate::clock::Moment;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tenure_store::StoreError;
 
 /// After the end of an outage no other is told for as long: where some calls are answered and others are not, each answer
@@ -23,12 +24,12 @@ pub(crate) struct Outage(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    began: Option<Instant>,
+    began: Option<Moment>,
     told: bool,
     /// What is not answered, and since when not again. A store may answer reads and no writes.
-    failed_at: BTreeMap<&'static str, Instant>,
+    failed_at: BTreeMap<&'static str, Moment>,
     /// When the end of one was told last.
-    ended_at: Option<Instant>,
+    ended_at: Option<Moment>,
     /// What the store answers with another error than that it is away: told once each, until it goes well.
     failing: BTreeSet<&'static str>,
 }
@@ -41,10 +42,10 @@ enum News {
 }
 
 impl State {
-    fn failed(&mut self, what: &'static str, now: Instant) -> Option<News> {
+    fn failed(&mut self, what: &'static str, now: Moment) -> Option<News> {
         self.failed_at.insert(what, now);
         self.began.get_or_insert(now);
-        let quiet = self.ended_at.is_some_and(|at| now.duration_since(at) < QUIET);
+        let quiet = self.ended_at.is_some_and(|at| at.until(now) < QUIET);
         if self.told || quiet {
             return None;
         }
@@ -54,13 +55,9 @@ impl State {
 
     /// A call for `what` that was sent at `asked_at` was answered. One that was under way when others failed proves
     /// nothing, and neither does one of another kind.
-    fn answered(&mut self, what: &'static str, asked_at: Instant, now: Instant) -> Option<News> {
+    fn answered(&mut self, what: &'static str, asked_at: Moment, now: Moment) -> Option<News> {
         let began = self.began?;
-        self.failed_at.retain(
-            |failed, at| {
-                if *failed == what { asked_at <= *at } else { now.duration_since(*at) < FORGOTTEN }
-            },
-        );
+        self.failed_at.retain(|failed, at| if *failed == what { asked_at <= *at } else { at.until(now) < FORGOTTEN });
         if !self.failed_at.is_empty() {
             return None;
         }
@@ -69,7 +66,7 @@ impl State {
             return None;
         }
         self.ended_at = Some(now);
-        Some(News::Back(now.duration_since(began)))
+        Some(News::Back(began.until(now)))
     }
 }
 
@@ -80,17 +77,17 @@ impl Outage {
         what: &'static str,
         call: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
-        let asked_at = Instant::now();
+        let asked_at = Moment::now();
         let answer = call.await;
         let met = answer.as_ref().err().and_then(OfStore::of_store);
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(error @ StoreError::Unavailable { .. }) = met {
-            if state.failed(what, Instant::now()).is_some() {
+            if state.failed(what, Moment::now()).is_some() {
                 tracing::warn!(%error, "the store does not answer: {what} cannot go on");
             }
             return answer;
         }
-        if let Some(News::Back(span)) = state.answered(what, asked_at, Instant::now()) {
+        if let Some(News::Back(span)) = state.answered(what, asked_at, Moment::now()) {
             tracing::warn!("the store answers again, after {:.1} s", span.as_secs_f64());
         }
         match met {
@@ -129,8 +126,8 @@ mod tests {
 
     #[test]
     fn c6_an_outage_is_told_once_and_its_length_at_its_end() {
-        let (mut state, start) = (State::default(), Instant::now());
-        let at = |ms| start + Duration::from_millis(ms);
+        let (mut state, start) = (State::default(), Moment::now());
+        let at = |ms| start.after(Duration::from_millis(ms));
         assert_eq!(state.failed("claims", at(0)), Some(News::Away));
         assert_eq!(state.failed("claims", at(900)), None);
         assert_eq!(state.answered("claims", at(500), at(950)), None, "it was sent before the last failure");
@@ -140,8 +137,8 @@ mod tests {
 
     #[test]
     fn c6_reads_that_are_answered_do_not_end_an_outage_of_writes() {
-        let (mut state, start) = (State::default(), Instant::now());
-        let at = |ms| start + Duration::from_millis(ms);
+        let (mut state, start) = (State::default(), Moment::now());
+        let at = |ms| start.after(Duration::from_millis(ms));
         assert_eq!(state.failed("endings", at(0)), Some(News::Away));
         assert_eq!(state.answered("looks", at(10), at(11)), None);
         assert_eq!(state.answered("endings", at(20), at(21)), Some(News::Back(Duration::from_millis(21))));
@@ -153,10 +150,10 @@ mod tests {
 
     #[test]
     fn c6_where_some_calls_fail_and_others_do_not_two_lines_are_told_in_ten_seconds() {
-        let (mut state, start) = (State::default(), Instant::now());
+        let (mut state, start) = (State::default(), Moment::now());
         let mut told = 0;
         for second in 0..100_u64 {
-            let at = |ms: u64| start + Duration::from_millis(second * 1_000 + ms);
+            let at = |ms: u64| start.after(Duration::from_millis(second * 1_000 + ms));
             told += usize::from(state.failed("claims", at(0)).is_some());
             told += usize::from(state.answered("claims", at(1), at(2)).is_some());
         }

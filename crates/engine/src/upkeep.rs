@@ -4,7 +4,7 @@
 //! any number of machines, and claims do the same for what they need, so with all of them stopped the system is
 //! slower, not wrong. Pruning beside it removes what is no longer kept, under the same rules.
 //!
-//! Every loop is a [`Sweep`]: one bounded step after the other, at the pace of [`Pace::step`], which is pure, so that a
+//! Every loop is a sweep: one bounded step after the other, at the pace of [`Pace::step`], which is pure, so that a
 //! simulator can run the real thing.
 
 use crate::{Result, Tenure, chance};

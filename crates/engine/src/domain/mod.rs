@@ -20,6 +20,7 @@
 //! ```
 
 mod desk;
+mod drive;
 mod source;
 mod worker;
 
@@ -39,7 +40,7 @@ pub use tenure_core::domain::{
     OFFSET_MAX, RETRIES_MAX, Recovered, Refused, Settings, Skip, Skipped, State, Succeeded, Verb, What, token_of,
 };
 use tenure_core::domain::{check_acquires, check_advances, check_held, in_order};
-pub use worker::{DomainWorker, Drained, Work};
+pub use worker::{Act, DomainWorker, Domains, Drained, Ended, Offset, Work};
 
 /// A handle on one domain. Cheap to make and to clone; the name is checked by each call.
 #[derive(Clone, Debug)]

@@ -48,7 +48,7 @@ mod worker;
 pub use context::StageContext;
 pub use orchestrator::Orchestrator;
 pub use recovery::Recovery;
-pub use runtime::{Segment, StageReport, Stages};
+pub use runtime::{Segment, StageReport, Stages, Units};
 pub use tenure_core::pipeline::{
     ARTIFACTS_MAX, Act, Advanced, Applied, Artifact, Attempt, Beat, Beaten, Claim, ClaimedUnit, Claims, Definition,
     Ended, Ending, Event, Filter, History, NewRun, NewSegment, PipelineInfo, Reason, Record, Recovered, Refusal, Run,

@@ -24,7 +24,7 @@ pub use tenure_core::sync::{
     SYNC_LEASE_MS_DEFAULT, Standing, State, Sync, SyncClaim, SyncEvent, SyncFilter, SyncId, SyncInfo, SyncsPruned,
     SyncsRecovered, Unit, Verb, What,
 };
-pub use worker::{ChunkContext, SyncWorker, Synced};
+pub use worker::{ChunkContext, Chunks, SyncWorker, Synced};
 
 use crate::{Error, Result, Tenure};
 use tenure_core::Page;

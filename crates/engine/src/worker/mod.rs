@@ -62,7 +62,7 @@ use crate::{Error, Result, Tenure};
 use context::Terms;
 pub use face::Face;
 use face::Standing;
-pub(crate) use jobs::Jobs;
+pub use jobs::Jobs;
 pub(crate) use points::Points;
 use serde::Serialize;
 use shift::{Plan, Share};
