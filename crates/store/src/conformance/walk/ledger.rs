@@ -92,8 +92,8 @@ impl Grant {
 
 /// An ending that was accepted: what was said, in which state it left the unit, and when.
 #[derive(Clone, Debug)]
-pub(in crate::conformance) struct Receipt<V, S> {
-    pub(in crate::conformance) verb: V,
+struct Receipt<V, S> {
+    verb: V,
     state: S,
     at: Time,
 }
@@ -110,20 +110,26 @@ pub(in crate::conformance) enum Judged<V> {
 #[derive(Debug)]
 pub(in crate::conformance) struct Ledger<U, V, S> {
     pub(in crate::conformance) now: Time,
-    /// Every claim, in the order of granting.
-    claims: Vec<(U, Token)>,
-    grants: BTreeMap<(U, Token), Grant>,
+    /// Every claim of a unit, in the order of granting.
+    claims: Vec<Claimed<U, V, S>>,
+    places: BTreeMap<(U, Token), usize>,
     /// The claim each unit is under, whether or not its lease has run out.
-    current: BTreeMap<U, Token>,
-    receipts: BTreeMap<(U, Token), Receipt<V, S>>,
+    current: BTreeMap<U, usize>,
     largest: Option<Token>,
     attempts: BTreeMap<U, u32>,
 }
 
+#[derive(Debug)]
+struct Claimed<U, V, S> {
+    unit: U,
+    grant: Grant,
+    receipt: Option<Receipt<V, S>>,
+}
+
 impl<U: Clone + Debug + Ord, V: Copy + Display + PartialEq, S: Copy + Display + PartialEq> Ledger<U, V, S> {
     pub(in crate::conformance) fn new(now: Time) -> Ledger<U, V, S> {
-        let (grants, current, receipts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Ledger { now, claims: Vec::new(), grants, current, receipts, largest: None, attempts: BTreeMap::new() }
+        let (places, current, attempts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Ledger { now, claims: Vec::new(), places, current, largest: None, attempts }
     }
 
     /// A unit was granted to a claimer. A claim that `joins` others of its call has their token.
@@ -139,9 +145,9 @@ impl<U: Clone + Debug + Ord, V: Copy + Display + PartialEq, S: Copy + Display + 
             return Err(format!("L1: the lease of {unit:?} runs until {:?}, not {until:?}", grant.until));
         }
         self.largest = self.largest.max(Some(grant.token));
-        self.claims.push((unit.clone(), grant.token));
-        self.current.insert(unit.clone(), grant.token);
-        self.grants.insert((unit, grant.token), grant);
+        self.current.insert(unit.clone(), self.claims.len());
+        self.places.insert((unit.clone(), grant.token), self.claims.len());
+        self.claims.push(Claimed { unit, grant, receipt: None });
         Ok(())
     }
 
@@ -171,7 +177,7 @@ impl<U: Clone + Debug + Ord, V: Copy + Display + PartialEq, S: Copy + Display + 
 
     /// The claim a unit is under, though its lease may have run out.
     pub(in crate::conformance) fn under(&self, unit: &U) -> Option<&Grant> {
-        self.current.get(unit).map(|token| &self.grants[&(unit.clone(), *token)])
+        self.current.get(unit).map(|place| &self.claims[*place].grant)
     }
 
     /// Who holds a unit now (L4).
@@ -181,23 +187,35 @@ impl<U: Clone + Debug + Ord, V: Copy + Display + PartialEq, S: Copy + Display + 
 
     /// Every unit that is under a claim.
     pub(in crate::conformance) fn claimed(&self) -> impl Iterator<Item = (&U, &Grant)> {
-        self.current.iter().map(|(unit, token)| (unit, &self.grants[&(unit.clone(), *token)]))
+        self.current.iter().map(|(unit, place)| (unit, &self.claims[*place].grant))
     }
 
     /// The presented claim, if it was ever granted.
     pub(in crate::conformance) fn granted(&self, of: &Presented<U>) -> Option<&Grant> {
-        self.grants.get(&(of.unit.clone()?, of.token)).filter(|grant| grant.owner == of.owner)
+        self.place(of).map(|place| &self.claims[place].grant)
+    }
+
+    fn place(&self, of: &Presented<U>) -> Option<usize> {
+        let place = self.places.get(&(of.unit.clone()?, of.token)).copied();
+        place.filter(|place| self.claims[*place].grant.owner == of.owner)
     }
 
     pub(in crate::conformance) fn holds(&self, of: &Presented<U>) -> bool {
-        let holder = of.unit.as_ref().and_then(|unit| self.holder(unit));
-        holder.is_some_and(|holder| holder.owner == of.owner && holder.token == of.token)
+        self.place(of).is_some_and(|place| self.is_held(place))
     }
 
     /// Whether a claim ended without its holder's word.
     pub(in crate::conformance) fn lapsed(&self, of: &Presented<U>) -> bool {
-        let ended = |unit: &U| self.receipts.contains_key(&(unit.clone(), of.token));
-        self.granted(of).is_some() && !self.holds(of) && !of.unit.as_ref().is_some_and(ended)
+        self.place(of).is_some_and(|place| self.has_lapsed(place))
+    }
+
+    fn is_held(&self, place: usize) -> bool {
+        let Claimed { unit, grant, .. } = &self.claims[place];
+        grant.until > self.now && self.current.get(unit) == Some(&place)
+    }
+
+    fn has_lapsed(&self, place: usize) -> bool {
+        self.claims[place].receipt.is_none() && !self.is_held(place)
     }
 
     /// Nobody holds a unit any more.
@@ -217,8 +235,11 @@ impl<U: Clone + Debug + Ord, V: Copy + Display + PartialEq, S: Copy + Display + 
 
     /// A lease was renewed, for all that is under it.
     pub(in crate::conformance) fn renewed(&mut self, token: Token, until: Time) -> Result<(), Wrong> {
-        for (unit, _) in self.current.iter().filter(|(_, current)| **current == token) {
-            let Some(grant) = self.grants.get_mut(&(unit.clone(), token)) else { continue };
+        for place in self.current.values() {
+            let grant = &mut self.claims[*place].grant;
+            if grant.token != token {
+                continue;
+            }
             let expected = grant.until.max(self.now.plus_ms(grant.lease_ms)).min(grant.ends_at);
             if until != expected {
                 return Err(format!("Q3: renewed until {until:?}, expected {expected:?}"));
@@ -235,18 +256,19 @@ impl<U: Clone + Debug + Ord, V: Copy + Display + PartialEq, S: Copy + Display + 
         verb: V,
         answer: Option<(S, bool)>,
     ) -> Result<Judged<V>, Wrong> {
-        let key = of.unit.clone().filter(|_| self.granted(of).is_some()).map(|unit| (unit, of.token));
-        let receipt = key.as_ref().and_then(|key| self.receipts.get(key));
-        match (answer, key) {
+        let place = self.place(of);
+        let receipt = place.and_then(|place| self.claims[place].receipt.as_ref());
+        match (answer, place) {
             (Some((state, true)), _) => {
                 if receipt.is_none_or(|receipt| receipt.verb != verb || receipt.state != state) {
                     return Err(format!("L12: {verb} was never accepted as {state}, and is `already`: {of:?}"));
                 }
                 Ok(Judged::Already)
             }
-            (Some((state, false)), Some(key)) if self.holds(of) => {
-                self.free(&key.0);
-                self.receipts.insert(key, Receipt { verb, state, at: self.now });
+            (Some((state, false)), Some(place)) if self.is_held(place) => {
+                let claimed = &mut self.claims[place];
+                claimed.receipt = Some(Receipt { verb, state, at: self.now });
+                self.current.remove(&claimed.unit);
                 Ok(Judged::Accepted)
             }
             (Some((_, false)), _) => Err(format!("I3: {verb} without the lease was accepted: {of:?}")),
@@ -261,33 +283,31 @@ impl<U: Clone + Debug + Ord, V: Copy + Display + PartialEq, S: Copy + Display + 
         }
     }
 
-    fn recent(&self) -> impl Iterator<Item = Presented<U>> {
-        let of = |(unit, token): &(U, Token)| {
-            let owner = self.grants[&(unit.clone(), *token)].owner.clone();
-            Presented { unit: Some(unit.clone()), owner, token: *token }
-        };
-        self.claims.iter().rev().take(RECENT).map(of)
+    /// The places of the most recent claims.
+    fn recent(&self) -> impl Iterator<Item = usize> {
+        (0..self.claims.len()).rev().take(RECENT)
     }
 
     /// The deadline of the nth most recent claim that is held.
     pub(in crate::conformance) fn deadline(&self, n: usize) -> Option<Time> {
-        let held = self.recent().filter(|of| self.holds(of));
-        nth_of(held.filter_map(|of| Some(self.granted(&of)?.until)).collect(), n)
+        let held = nth_of(self.recent().filter(|place| self.is_held(*place)).collect(), n);
+        held.map(|place| self.claims[place].grant.until)
     }
 
     /// The claim a write presents, twisted.
     pub(in crate::conformance) fn present(&self, from: From) -> Option<Presented<U>> {
         let picked = match from.pick {
-            Pick::Held(n) => nth_of(self.recent().filter(|of| self.holds(of)).collect(), n),
-            Pick::Expired(n) => nth_of(self.recent().filter(|of| self.lapsed(of)).collect(), n),
+            Pick::Held(n) => nth_of(self.recent().filter(|place| self.is_held(*place)).collect(), n),
+            Pick::Expired(n) => nth_of(self.recent().filter(|place| self.has_lapsed(*place)).collect(), n),
             Pick::Any(n) => nth_of(self.recent().collect(), n),
         };
-        let mut of = picked.or_else(|| self.recent().next())?;
+        let Claimed { unit, grant, .. } = &self.claims[picked.or_else(|| self.recent().next())?];
+        let mut of = Presented { unit: Some(unit.clone()), owner: grant.owner.clone(), token: grant.token };
         match from.twist {
             Twist::None => {}
             Twist::Owner(i) => of.owner = OWNERS[i].to_owned(),
             Twist::MadeUpToken => of.token = NO_TOKEN,
-            Twist::TokenOf(n) => of.token = nth_of(self.recent().collect(), n)?.token,
+            Twist::TokenOf(n) => of.token = self.claims[nth_of(self.recent().collect(), n)?].grant.token,
             Twist::NoSuchUnit => of.unit = None,
         }
         Some(of)

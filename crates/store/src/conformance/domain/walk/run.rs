@@ -6,6 +6,7 @@ use super::plain::Plain;
 use crate::Store;
 use crate::conformance::walk::{Bench, Chance, Report, Walk, Wrong, same, unwell, whole};
 use async_trait::async_trait;
+use std::fmt::Debug;
 use tenure_core::domain::{Acquire, Advance, Answer, Domains, Held, OFFSET_MAX, Skip};
 use tenure_core::{Actor, Time, Token};
 
@@ -60,9 +61,21 @@ impl Walk for DomainWalk {
     async fn apply(&mut self, op: &Op, store: &dyn Store) -> Result<(), Wrong> {
         match op {
             Op::Acquire(asks) => self.acquire(store, asks).await,
-            Op::Succeed(writes) => self.succeed(store, writes).await,
-            Op::Fail(writes) => self.fail(store, writes).await,
-            Op::Beat(writes) => self.beat(store, writes).await,
+            Op::Succeed(writes) => {
+                let sent = self.sent(writes);
+                let theirs = store.domain_succeed(sent.clone()).await;
+                self.written("succeed", &sent, theirs, Plain::succeeded, Domains::succeed)
+            }
+            Op::Fail(writes) => {
+                let sent = self.sent(writes);
+                let theirs = store.domain_fail(sent.clone()).await;
+                self.written("fail", &sent, theirs, Plain::failed, Domains::fail)
+            }
+            Op::Beat(writes) => {
+                let sent = self.sent(writes);
+                let theirs = store.domain_heartbeat(sent.clone()).await;
+                self.written("heartbeat", &sent, theirs, Plain::beaten, Domains::heartbeat)
+            }
             Op::Advance(items) => self.advance(store, items).await,
             Op::Skip(items) => self.skip_offsets(store, items).await,
             Op::Change(domain, change) => {
@@ -110,32 +123,18 @@ impl DomainWalk {
         Ok(())
     }
 
-    async fn succeed(&mut self, store: &dyn Store, writes: &[Write]) -> Result<(), Wrong> {
-        let sent = self.sent(writes);
-        let theirs = whole("succeed", store.domain_succeed(sent.clone()).await, sent.len())?;
-        for (held, theirs) in sent.iter().zip(theirs) {
-            self.plain.succeeded(held, theirs, self.bench.now)?;
-            same("succeed", &theirs, &self.core.succeed(held, self.bench.now))?;
-        }
-        Ok(())
-    }
-
-    async fn fail(&mut self, store: &dyn Store, writes: &[Write]) -> Result<(), Wrong> {
-        let sent = self.sent(writes);
-        let theirs = whole("fail", store.domain_fail(sent.clone()).await, sent.len())?;
-        for (held, theirs) in sent.iter().zip(theirs) {
-            self.plain.failed(held, theirs, self.bench.now)?;
-            same("fail", &theirs, &self.core.fail(held, self.bench.now))?;
-        }
-        Ok(())
-    }
-
-    async fn beat(&mut self, store: &dyn Store, writes: &[Write]) -> Result<(), Wrong> {
-        let sent = self.sent(writes);
-        let theirs = whole("heartbeat", store.domain_heartbeat(sent.clone()).await, sent.len())?;
-        for (held, theirs) in sent.iter().zip(theirs) {
-            self.plain.beaten(held, theirs, self.bench.now)?;
-            same("heartbeat", &theirs, &self.core.heartbeat(held, self.bench.now))?;
+    /// The answers to writes under tokens, judged and compared.
+    fn written<T: Copy + Debug + PartialEq>(
+        &mut self,
+        verb: &str,
+        sent: &[Held],
+        answers: crate::Result<Vec<Answer<T>>>,
+        judge: fn(&mut Plain, &Held, Answer<T>, Time) -> Result<(), Wrong>,
+        core: fn(&mut Domains, &Held, Time) -> Answer<T>,
+    ) -> Result<(), Wrong> {
+        for (held, theirs) in sent.iter().zip(whole(verb, answers, sent.len())?) {
+            judge(&mut self.plain, held, theirs, self.bench.now)?;
+            same(verb, &theirs, &core(&mut self.core, held, self.bench.now))?;
         }
         Ok(())
     }
