@@ -45,7 +45,7 @@ async fn main() -> Result<(), Failed> {
     let copy = move |chunk| copy(store.clone(), source.clone(), target.clone(), name.clone(), chunk);
     let done = tenure
         .sync_worker(sync, owner)
-        .on_progress(|info| eprintln!("{}", info.progress))
+        .on_progress(|info| eprintln!("{} of {} chunks", info.progress.completed, info.progress.planned()))
         .workers(2)
         .lease_ms(LEASE_MS)
         .chunk_lease_ms(LEASE_MS)
