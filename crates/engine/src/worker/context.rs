@@ -204,6 +204,6 @@ impl Context {
 
 impl<U: Claimed> fmt::Debug for Context<U> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Context({:?}, token {})", self.unit().part(), self.token())
+        write!(f, "Context({:?} under {:?})", self.unit().part(), self.unit().key())
     }
 }

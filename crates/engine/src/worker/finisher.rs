@@ -166,7 +166,7 @@ impl<F: Face> Writing<F> {
         F::count(&mut self.report.lock().unwrap_or_else(|poisoned| poisoned.into_inner()), &ending, &answer);
         let act = &*F::act_of(&mut ending);
         match &answer {
-            Ok(ended) => tracing::debug!(unit = ?part, ?ended, "ended"),
+            Ok(ended) => tracing::debug!(unit = ?part, lease = ?key, ?ended, "ended"),
             Err(reason) => tracing::warn!(unit = ?part, lease = ?key, %reason, "an ending was refused"),
         }
         self.common.ended(key, part);

@@ -66,7 +66,7 @@ pub(super) async fn run<F: Face>(floor: Arc<Floor<F>>, cx: Context<F::Unit>) {
         ended = &mut task.0.handle => return floor.end(&cx, F::act(told(ended)), began),
         why = stopped(&floor, &cx) => why,
     };
-    tracing::info!(unit = ?cx.unit().part(), token = %cx.token(), %why, "a handler was told to stop");
+    tracing::info!(unit = ?cx.unit().part(), lease = ?cx.unit().key(), %why, "a handler was told to stop");
     floor.common.hooks.told_to_stop(&cx, why);
     let act = tokio::select! {
         biased;
@@ -108,15 +108,16 @@ impl<F: Face> Floor<F> {
     async fn patience(&self, cx: &Context<F::Unit>, why: Cancelled) {
         let span = match why {
             Cancelled::Operator | Cancelled::Shutdown => self.cancel_grace,
-            // Until the lease cannot be relied upon any more; a heartbeat that is answered after all moves this.
-            Cancelled::LeaseEnding => Moment::now().until(cx.hold().safe_until()),
+            // Until the lease cannot be relied upon any more; a heartbeat that is answered after all moves this, but no
+            // further than a time that it has.
+            Cancelled::LeaseEnding => cx.timeout_ms().map_or(Duration::MAX, Duration::from_millis),
             Cancelled::TimedOut => self.timeout_grace,
             Cancelled::LeaseLost(_) => Duration::ZERO,
         };
         let mut drop_all = self.drop_all.clone();
         tokio::select! {
             () = tokio::time::sleep(span) => {}
-            _ = cx.hold().lost() => {}
+            _ = cx.hold().over() => {}
             _ = drop_all.wait_for(|dropped| *dropped) => {}
         }
     }
@@ -173,4 +174,46 @@ fn told<D>(ended: Result<Outcome<D>, JoinError>) -> Outcome<D> {
 fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finisher::Finisher;
+    use super::super::hooks::Unwatched;
+    use super::super::jobs::Jobs;
+    use super::*;
+    use crate::Tenure;
+    use crate::heart::Hold;
+    use tenure_memory::MemoryStore;
+
+    #[tokio::test]
+    async fn l5_a_handler_that_was_told_goes_on_while_its_lease_is_renewed_after_all() {
+        let tenure = Tenure::on(MemoryStore::new());
+        tenure.enqueue(tenure_core::queue::NewJob::new("q", "k", "1")).await.unwrap();
+        let job = tenure.claim(tenure_core::queue::Claim::new("q", "w")).await.unwrap().jobs.remove(0);
+        let owner = "w".to_owned();
+        let terms = Arc::new(Terms { tenure, owner, timeout_ms: None, shared: Arc::default(), points: None });
+        let (face, hooks) = (Arc::new(Jobs::default()), Arc::new(Unwatched));
+        let common = Arc::new(Common { face, terms: terms.clone(), hooks, heart: None });
+        let (_finisher, endings) = Finisher::start(common.clone(), Arc::default());
+        let (_drop_all, dropped) = watch::channel(false);
+        let (cancel_grace, timeout_grace) = (Duration::ZERO, Duration::ZERO);
+        let floor = Floor { common, cancel_grace, timeout_grace, endings, drop_all: dropped };
+        // About to be over, and renewed before it is.
+        let soon = Moment::now().after(Duration::from_millis(50));
+        let cx = Context::new(job, Arc::new(Hold::new(soon)), terms);
+        cx.hold().tell(Cancelled::LeaseEnding);
+        let patience = floor.patience(&cx, Cancelled::LeaseEnding);
+        let renewed = async {
+            cx.hold().renew(soon.after(Duration::from_secs(3_600)));
+            while Moment::now() < soon.after(Duration::from_millis(20)) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = patience => panic!("it was stopped though its lease is held"),
+            () = renewed => {}
+        }
+    }
 }
