@@ -14,9 +14,9 @@ use crate::conformance::walk::{
 use async_trait::async_trait;
 use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::pipeline::{
-    Act, Advanced, Artifact, Beat, Claim, ClaimedUnit, Ending, Filter, History, NewRun, NewSegment, Outcome, Pipelines,
-    Reason, Record, Refusal, Run, RunAction, RunId, RunStatus, Sealed, StageInfo, StartRefusal, Status, Unit, UnitKey,
-    Verb,
+    Act, Advanced, Artifact, Beat, Claim, ClaimedUnit, Ending, Event, Filter, History, NewRun, NewSegment, Outcome,
+    Pipelines, Reason, Record, Refusal, Run, RunAction, RunId, RunStatus, Sealed, StageInfo, StartRefusal, Status,
+    Unit, UnitKey, Verb, What,
 };
 use tenure_core::{Actor, Epoch, LostReason, Time, Token, Tokens};
 
@@ -110,7 +110,7 @@ impl Walk for PipelineWalk {
             self.notice(&ours);
             let theirs = store.run_history(theirs_id, ALL).await.map_err(unwell)?;
             let theirs = self.history_to_core(theirs);
-            same(&format!("past of run #{index}"), &theirs, &ours)?;
+            same(&format!("past of run #{index}"), &by_unit(theirs), &by_unit(ours))?;
         }
         Ok(())
     }
@@ -519,7 +519,7 @@ impl PipelineWalk {
     }
 
     fn notice(&mut self, history: &History) {
-        let crash = |event: &tenure_core::pipeline::Event| event.reason == Some(Reason::CrashLimit);
+        let crash = |event: &Event| event.reason == Some(Reason::CrashLimit);
         if history.events.iter().any(crash) {
             self.report.meet(Met::CrashLimit);
         }
@@ -574,6 +574,15 @@ fn key_of(of: &Presented<UnitKey>) -> UnitKey {
 /// Numbers of units mean nothing beyond their order, which the lists keep.
 fn bare(unit: Unit) -> Unit {
     Unit { id: 0, granted_ms: if unit.lease.is_some() { unit.granted_ms } else { 0 }, ..unit }
+}
+
+/// Refusals of one instant, by unit: those of one call are written in the order in which a store locks what it names.
+fn by_unit(mut history: History) -> History {
+    let alike = |a: &Event, b: &Event| a.at == b.at && (a.what, b.what) == (What::Refused, What::Refused);
+    for refusals in history.events.chunk_by_mut(alike) {
+        refusals.sort_by_key(|event| (event.stage.clone(), event.segment.clone(), event.token));
+    }
+    history
 }
 
 fn plain(stages: Vec<StageInfo>) -> Vec<StageInfo> {

@@ -58,10 +58,7 @@ impl Walk for SyncWalk {
         for index in 0..self.tables.ids.len() {
             let (theirs_id, ours_id) = self.tables.ids[index];
             let theirs = store.sync(theirs_id).await.map_err(unwell)?;
-            let theirs = match theirs {
-                None => None,
-                Some(SyncInfo { sync, progress }) => Some(SyncInfo { sync: self.sync_to_core(sync), progress }),
-            };
+            let theirs = theirs.map(|of| SyncInfo { sync: self.sync_to_core(of.sync), ..of });
             let ours = self.core.sync(ours_id, self.bench.now);
             same(&format!("sync #{index}"), &theirs, &ours)?;
             if ours.is_none() {
