@@ -8,3 +8,12 @@ pub struct Page<T> {
     /// Whether more follow after the last of them.
     pub more: bool,
 }
+
+impl<T> Page<T> {
+    /// The first `limit` of what was found. Whoever looks looks for one more: it tells whether more follow.
+    pub fn cut(found: impl IntoIterator<Item = T>, limit: usize) -> Page<T> {
+        let mut found = found.into_iter();
+        let items = found.by_ref().take(limit).collect();
+        Page { items, more: found.next().is_some() }
+    }
+}

@@ -120,7 +120,7 @@ async fn l3_a_long_handler_keeps_its_lease_by_heartbeats() {
                 // Until the store has seen the lease outlive its first term.
                 loop {
                     let seen = tenure.chunk(chunk.sync, &chunk.chunk_hash).await.map_err(|error| error.to_string())?;
-                    let beats = seen.and_then(|chunk| chunk.standing.lock).map_or(0, |lock| lock.pulse.beats);
+                    let beats = seen.and_then(|chunk| chunk.standing.lease).map_or(0, |lease| lease.pulse.beats);
                     if beats >= 4 {
                         return Ok::<u64, String>(1);
                     }

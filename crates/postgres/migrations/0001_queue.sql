@@ -184,10 +184,10 @@ create table tenure.receipt (
     token bigint not null,
     at timestamptz not null,
     owner text not null,
-    -- The holder's verb and where it left the job, or why the lease is lost.
+    -- The holder's verb and where it left the job; without a verb, whether an operator ended it or it ran out.
     verb text,
     status text not null,
-    lost text not null,
+    cancelled boolean not null,
     primary key (job, token)
 );
 create index receipt_age on tenure.receipt (at);

@@ -87,8 +87,9 @@ create table tenure.unit (
     output text,
     error text,
     progress text,
-    -- What was recorded of its outputs, as core writes it.
+    -- What was recorded of its outputs, as core writes it, and under which claim.
     record text,
+    record_token bigint,
     unique (run, stage, segment),
     check ((expires_at is not null) = (status = 'RUNNING')),
     check (status = 'ERROR' or (reason is null and retry_at is null))

@@ -32,6 +32,7 @@ const FUNCTIONS: &[&str] = &[
     include_str!("../functions/queue/durably.sql"),
     include_str!("../functions/queue/changes.sql"),
     include_str!("../functions/queue/epoch.sql"),
+    include_str!("../functions/lease/judge.sql"),
     include_str!("../functions/queue/attempt.sql"),
     include_str!("../functions/queue/receipt.sql"),
     include_str!("../functions/queue/dedup.sql"),

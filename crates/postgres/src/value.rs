@@ -1,15 +1,16 @@
 //! Instants and rows, between the database and core.
 
 use serde_json::Value;
+use std::collections::HashSet;
 use std::error::Error;
+use std::hash::Hash;
 use tenure_core::bounds::ATTEMPTS_KEPT;
-use tenure_core::lease::Lease;
-use tenure_core::lease::Pulse;
+use tenure_core::lease::{Lease, Pulse};
 use tenure_core::queue::{
     Attempt, Event, Job, JobId, LaneOnFailure, Outcome, QueueInfo, Rate, Reason, Settings, Status, Verb, What,
 };
 use tenure_core::retry::Backoff;
-use tenure_core::{LostReason, Time, Token};
+use tenure_core::{LostReason, Page, Time, Token};
 use tenure_store::{Result, StoreError};
 use tokio_postgres::Row;
 use tokio_postgres::types::private::BytesMut;
@@ -62,22 +63,65 @@ pub(crate) fn word<T>(row: &Row, column: &str, parse: fn(&str) -> Option<T>) -> 
     parse(word).map(Some).ok_or_else(|| StoreError::broken(format!("column {column} holds `{word}`")))
 }
 
-/// A job as `tenure.show_job` returns it.
-pub(crate) fn job(row: &Row) -> Result<Job> {
-    let status = word(row, "status", Status::parse)?.ok_or_else(|| StoreError::broken("a job without status"))?;
-    let token = get::<Option<i64>>(row, "token")?.map(Token);
-    let mut attempts = attempts(get::<Option<Value>>(row, "attempts")?)?;
-    let pulse = Pulse {
+/// A word of one of core's lists, which is always there.
+pub(crate) fn some_word<T>(row: &Row, column: &str, parse: fn(&str) -> Option<T>) -> Result<T> {
+    word(row, column, parse)?.ok_or_else(|| StoreError::broken(format!("column {column} holds nothing")))
+}
+
+/// Beats, last beat and longest gap.
+pub(crate) fn pulse(row: &Row) -> Result<Pulse> {
+    Ok(Pulse {
         beats: get::<Option<i32>>(row, "beats")?.unwrap_or(0) as u32,
         last_beat_at: at_opt(row, "last_beat_at")?,
         longest_gap_ms: get::<Option<i64>>(row, "longest_gap_ms")?.unwrap_or(0) as u64,
-    };
+    })
+}
+
+/// Splits a batch into rounds in which no key appears twice, each with its place: the functions answer each key once, and
+/// what is asked twice in one call is asked one after the other. What comes after a repetition waits for it, so that events
+/// are written in the order of the call.
+pub(crate) fn rounds<T, K: Hash + Eq>(items: Vec<T>, key: impl Fn(&T) -> K) -> Vec<Vec<(usize, T)>> {
+    let mut seen = HashSet::with_capacity(items.len());
+    let mut rounds: Vec<Vec<(usize, T)>> = vec![Vec::new()];
+    for (i, item) in items.into_iter().enumerate() {
+        if !seen.insert(key(&item)) {
+            seen.clear();
+            seen.insert(key(&item));
+            rounds.push(Vec::new());
+        }
+        rounds.last_mut().expect("there is a first round").push((i, item));
+    }
+    rounds.retain(|round| !round.is_empty());
+    rounds
+}
+
+/// The answers of all rounds in the order of the questions.
+pub(crate) fn in_order<T>(answers: Vec<Option<T>>) -> Result<Vec<T>> {
+    let count = answers.len();
+    let answers: Vec<T> = answers.into_iter().flatten().collect();
+    if answers.len() == count { Ok(answers) } else { Err(StoreError::broken("a batch was not answered whole")) }
+}
+
+/// What was asked for, and whether there was more: one more row than that was read.
+pub(crate) fn page<T>(rows: &[Row], limit: u32, read: impl Fn(&Row) -> Result<T>) -> Result<Page<T>> {
+    Ok(Page::cut(rows.iter().map(read).collect::<Result<Vec<_>>>()?, limit as usize))
+}
+
+/// A job as `tenure.show_job` returns it.
+pub(crate) fn job(row: &Row) -> Result<Job> {
+    let status = some_word(row, "status", Status::parse)?;
+    let token = get::<Option<i64>>(row, "token")?.map(Token);
+    let mut attempts = attempts(get::<Option<Value>>(row, "attempts")?)?;
+    let pulse = pulse(row)?;
     let claim = get::<Option<String>>(row, "owner")?.zip(token).zip(at_opt(row, "claimed_at")?);
     let mut lease = None;
     let finished_at = at_opt(row, "finished_at")?;
     if let Some(((owner, token), claimed_at)) = claim {
         match at_opt(row, "expires_at")? {
-            Some(expires_at) => lease = Some(Lease { owner, token, granted_at: claimed_at, expires_at, pulse }),
+            Some(expires_at) => {
+                let lease_ms = get::<i64>(row, "lease_ms")? as u64;
+                lease = Some(Lease { owner, token, granted_at: claimed_at, lease_ms, expires_at, pulse });
+            }
             None => attempts.push(Attempt {
                 token,
                 owner,
@@ -102,7 +146,7 @@ pub(crate) fn job(row: &Row) -> Result<Job> {
         run_at: at(row, "run_at")?,
         attempt: get::<i32>(row, "attempt")? as u32,
         attempts_max: get::<i32>(row, "attempts_max")? as u32,
-        backoff: get::<Option<Vec<f64>>>(row, "backoff")?.and_then(|parts| backoff(&parts)),
+        backoff: backoff(row)?,
         timeout_ms: get::<Option<i64>>(row, "timeout_ms")?.map(|ms| ms as u64),
         ordering_key: get(row, "ordering_key")?,
         limit_key: get(row, "limit_key")?,
@@ -125,7 +169,7 @@ pub(crate) fn event(row: &Row) -> Result<Event> {
     Ok(Event {
         at: at(row, "at")?,
         job: JobId(get(row, "job")?),
-        what: word(row, "what", What::parse)?.ok_or_else(|| StoreError::broken("an event of no kind"))?,
+        what: some_word(row, "what", What::parse)?,
         token: get::<Option<i64>>(row, "token")?.map(Token),
         owner: get(row, "owner")?,
         attempt: get::<Option<i32>>(row, "attempt")?.map(|n| n as u32),
@@ -167,7 +211,7 @@ fn settings(row: &Row) -> Result<Settings> {
         paused: get(row, "paused")?,
         max_running: limit("max_running")?,
         max_running_per_key: limit("max_running_per_key")?,
-        lane_on_failure: word(row, "lane_on_failure", LaneOnFailure::parse)?.unwrap_or(LaneOnFailure::Continue),
+        lane_on_failure: some_word(row, "lane_on_failure", LaneOnFailure::parse)?,
         retention_ms: get::<i64>(row, "retention_ms")? as u64,
         rate_limit: rate(limit("rate_max")?, "rate_period_ms")?,
         rate_limit_per_key: rate(limit("key_rate_max")?, "key_rate_period_ms")?,
@@ -180,9 +224,13 @@ pub(crate) fn backoff_text(backoff: Backoff) -> String {
     format!("{{{initial_ms},{factor},{max_ms},{jitter}}}")
 }
 
-pub(crate) fn backoff(parts: &[f64]) -> Option<Backoff> {
-    let [initial_ms, factor, max_ms, jitter] = parts else { return None };
-    Some(Backoff { initial_ms: *initial_ms as u64, factor: *factor, max_ms: *max_ms as u64, jitter: *jitter })
+/// The column of a unit's own backoff.
+pub(crate) fn backoff(row: &Row) -> Result<Option<Backoff>> {
+    let Some(parts) = get::<Option<Vec<f64>>>(row, "backoff")? else { return Ok(None) };
+    let Ok([initial_ms, factor, max_ms, jitter]) = <[f64; 4]>::try_from(parts) else {
+        return Err(StoreError::broken("column backoff is not four numbers"));
+    };
+    Ok(Some(Backoff { initial_ms: initial_ms as u64, factor, max_ms: max_ms as u64, jitter }))
 }
 
 /// Ended attempts as `tenure.attempt` writes them.
@@ -199,7 +247,10 @@ fn attempt(one: &Value) -> Option<Attempt> {
         claimed_at: Time(one["claimed_at"].as_i64()?),
         ended_at: one["ended_at"].as_i64().map(Time),
         outcome: Some(Outcome::parse(one["outcome"].as_str()?)?),
-        verb: one["verb"].as_str().and_then(Verb::parse),
+        verb: match one["verb"].as_str() {
+            Some(word) => Some(Verb::parse(word)?),
+            None => None,
+        },
         error: text("error"),
         pulse: Pulse {
             beats: u32::try_from(one["beats"].as_u64()?).ok()?,

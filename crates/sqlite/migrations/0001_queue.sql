@@ -203,11 +203,11 @@ CREATE TABLE receipt (
     job    INTEGER NOT NULL,
     token  INTEGER NOT NULL,
     owner  TEXT NOT NULL,
-    -- The holder's verb and where it left the job; without a verb, why the lease is lost.
-    verb   TEXT,
-    status TEXT NOT NULL,
-    lost   TEXT NOT NULL,
-    at     INTEGER NOT NULL,
+    -- The holder's verb and where it left the job; without a verb, whether an operator ended it or it ran out.
+    verb      TEXT,
+    status    TEXT NOT NULL,
+    cancelled INTEGER NOT NULL,
+    at        INTEGER NOT NULL,
     PRIMARY KEY (job, token)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX receipt_age ON receipt (at);

@@ -1,8 +1,8 @@
 //! What was changed about settings, and by whom (L8).
 
+use crate::column::{self, all};
 use crate::fault::Done;
 use crate::inbox::Step;
-use crate::queue::row;
 use crate::sql;
 use rusqlite::params;
 use tenure_core::Actor;
@@ -43,16 +43,14 @@ pub(crate) fn add(
 
 /// What was changed about `subject`, oldest first.
 pub(crate) fn of(step: &Step<'_>, subject: &Subject) -> Done<Vec<Changed>> {
-    let mut select = step.conn.prepare_cached(sql::CHANGES)?;
-    let changes = select.query_map((subject.face.as_str(), &subject.name), |row| {
+    all(step.conn, sql::CHANGES, (subject.face.as_str(), &subject.name), |row| {
         let setting: Option<String> = row.get(3)?;
         let (from, to) = (row.get(4)?, row.get(5)?);
         Ok(Changed {
-            at: row::time(row, 0)?,
+            at: column::time(row, 0)?,
             by: row.get(1)?,
-            what: row::word(row, 2, What::parse)?,
+            what: column::word(row, 2, What::parse)?,
             difference: setting.map(|setting| Difference { setting, from, to }),
         })
-    })?;
-    Ok(changes.collect::<rusqlite::Result<_>>()?)
+    })
 }

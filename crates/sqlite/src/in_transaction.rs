@@ -46,7 +46,7 @@ use crate::savepoint::apart;
 use crate::{caller, migrate, queue};
 use rusqlite::{Connection, Transaction};
 use std::path::Path;
-use tenure_core::queue::rules::{Judgement, Presented};
+use tenure_core::lease::Presented;
 use tenure_core::queue::{Act, Ended, Ending, Enqueued, JobId, NewJob};
 use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Token};
@@ -147,12 +147,7 @@ fn finish_by(conn: &Connection, clock: &Clock, ending: &Ending) -> Result<Ended,
 fn held_by(conn: &Connection, clock: &Clock, job: JobId, owner: &str, token: Token) -> Result<(), Error> {
     whole(conn, clock, |step| {
         let (judgement, _) = queue::judge::judge(step, job, Presented { owner, token, verb: None })?;
-        Ok(match judgement {
-            Judgement::Held => Ok(()),
-            // A receipt is only for the verb that wrote it.
-            Judgement::Already(_) => Err(Error::LeaseLost(LostReason::Finished)),
-            Judgement::Lost(reason) => Err(Error::LeaseLost(reason)),
-        })
+        Ok(judgement.or_lost().map(drop).map_err(Error::LeaseLost))
     })
 }
 

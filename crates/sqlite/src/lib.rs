@@ -12,6 +12,7 @@
 mod address;
 mod caller;
 mod changes;
+mod column;
 mod connection;
 mod domain;
 mod examine;

@@ -145,6 +145,7 @@ statements! {
     READY = "queue/ready.sql",
     READY_OF_KINDS = "queue/ready_of_kinds.sql",
     RECEIPT = "queue/receipt.sql",
+    LAST_RECEIPT = "queue/last_receipt.sql",
     RECEIPTS_OF_EARLIER = "queue/receipts_of_earlier.sql",
     RECEIPTS_OF_LAST = "queue/receipts_of_last.sql",
     REFUSED = "queue/refused.sql",

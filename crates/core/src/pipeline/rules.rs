@@ -1,52 +1,22 @@
 //! What may happen to one unit. Pure: the caller has read the facts and writes what is decided here.
 
-use super::request::{Act, Ended};
-use super::unit::{Attempt, Outcome, Reason, Record, Status, Unit, Verb};
-use crate::lease::{LostReason, Token, live};
+use super::event::{Event, What};
+use super::request::{Act, Beat, Claim, Refusal};
+use super::unit::{Attempt, ClaimedUnit, Outcome, Reason, Record, Run, Status, Unit, Verb};
+use crate::lease::{End, Lease, Receipt, Token, crashed_out};
 use crate::retry::Retry;
 use crate::time::Time;
 
-/// Whether a write counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Judgement {
-    /// The lease is held: write.
-    Held,
-    /// The same write was accepted before: answer as then (L12).
-    Already(Ended),
-    /// Change nothing (L3).
-    Lost(LostReason),
-}
-
-/// Judges a write by `owner` under `token`; `receipt` is that claim, if it has ended, `last` the last claim of the unit
-/// that is remembered, whatever became of the unit since, and `verb` is `None` for a heartbeat.
-#[must_use]
-pub fn judge(
-    owner: &str,
-    token: Token,
-    verb: Option<Verb>,
-    receipt: Option<&Attempt>,
-    last: Option<Token>,
-    unit: Option<&Unit>,
-    now: Time,
-) -> Judgement {
-    if let Some(attempt) = receipt.filter(|attempt| attempt.owner == owner) {
-        return match attempt.verb {
-            Some(of) if Some(of) == verb => Judgement::Already(Ended { status: attempt.status, already: true }),
-            Some(_) => Judgement::Lost(LostReason::Finished),
-            None if attempt.outcome == Outcome::Cancelled => Judgement::Lost(LostReason::Cancelled),
-            None if last > Some(token) => Judgement::Lost(LostReason::Superseded),
-            None => Judgement::Lost(LostReason::Expired),
+impl Attempt {
+    /// What is remembered of it (L12).
+    #[must_use]
+    pub fn receipt(&self) -> Receipt<Verb, Status> {
+        let end = match self.verb {
+            Some(verb) => End::By(verb, self.status),
+            None if self.outcome == Outcome::Cancelled => End::Cancelled,
+            None => End::Expired,
         };
-    }
-    match unit.and_then(|unit| unit.lease.as_ref()) {
-        Some(lease) if lease.token == token && lease.owner == owner => {
-            if live(lease.expires_at, now) {
-                Judgement::Held
-            } else {
-                Judgement::Lost(LostReason::Expired)
-            }
-        }
-        _ => Judgement::Lost(LostReason::Unknown),
+        Receipt { owner: self.owner.clone(), end, at: self.ended_at }
     }
 }
 
@@ -92,7 +62,7 @@ pub fn settle(act: &Act, unit: &Unit, now: Time) -> Settled {
 /// What an expired lease makes of a unit: back to `READY`, or finally `ERROR` with its attempts spent (L6).
 #[must_use]
 pub fn expire(unit: &Unit) -> Settled {
-    let spent = unit.attempt >= unit.attempts_max;
+    let spent = crashed_out(unit.attempt, unit.attempts_max);
     Settled {
         outcome: Outcome::Expired,
         status: if spent { Status::Error } else { Status::Ready },
@@ -102,16 +72,165 @@ pub fn expire(unit: &Unit) -> Settled {
     }
 }
 
-/// The record that an accepted completion leaves: what it brought, or what was recorded under this very claim (P7).
-#[must_use]
-pub fn completed_record(brought: Option<Record>, before: Option<Record>, token: Token) -> Option<Record> {
-    brought.map(|record| Record { token, ..record }).or_else(|| before.filter(|record| record.token == token))
+impl Settled {
+    /// Whether it ended for good by its own fault, and not with its run: a segment then fails its stage (P6).
+    #[must_use]
+    pub fn fails_stage(&self) -> bool {
+        self.reason.is_some() && self.outcome != Outcome::Cancelled
+    }
+
+    /// What a cancel of its run makes of a running unit.
+    #[must_use]
+    pub fn cancelled(unit: &Unit) -> Settled {
+        Settled {
+            outcome: Outcome::Cancelled,
+            status: Status::Error,
+            reason: Some(Reason::Cancelled),
+            retry_at: None,
+            attempt: unit.attempt,
+        }
+    }
 }
 
-/// What a stage says when its segment has failed for good.
-#[must_use]
-pub fn segment_error(segment: &str, reason: Reason) -> String {
-    format!("segment {segment} failed for good ({reason})")
+impl Act {
+    /// Refuses a split of what cannot be split (P6).
+    pub fn may_end(&self, unit: &Unit) -> Result<(), Refusal> {
+        match self {
+            Act::Split { .. } if unit.split => Err(Refusal::AlreadySplit),
+            Act::Split { .. } if !unit.segmented || unit.segment.is_some() => Err(Refusal::NotSegmented),
+            Act::Split { .. } | Act::Complete { .. } | Act::Fail { .. } | Act::Release => Ok(()),
+        }
+    }
+
+    /// What went wrong, if it did.
+    #[must_use]
+    pub fn error(&self) -> Option<String> {
+        match self {
+            Act::Fail { error, .. } => Some(error.clone()),
+            Act::Complete { .. } | Act::Release | Act::Split { .. } => None,
+        }
+    }
+}
+
+impl Unit {
+    /// Puts it into the hands of its claimer.
+    pub fn take(&mut self, claim: &Claim, run: &Run, input: String, token: Token, now: Time) -> ClaimedUnit {
+        let lease = Lease::grant(&claim.owner, token, claim.lease_ms.unwrap_or(self.lease_ms), now);
+        self.status = Status::Running;
+        self.changed_at = now;
+        self.attempt += 1;
+        self.token = Some(token);
+        let claimed = ClaimedUnit {
+            run: self.run,
+            pipeline: self.pipeline.clone(),
+            version: run.version,
+            stage: self.stage.clone(),
+            segment: self.segment.clone(),
+            join: self.split,
+            segmented: self.segmented,
+            input,
+            attempt: self.attempt,
+            attempts_max: self.attempts_max,
+            token,
+            lease_expires_at: lease.expires_at,
+            lease_ms: lease.lease_ms,
+            record: self.record.clone(),
+        };
+        self.lease = Some(lease);
+        claimed
+    }
+
+    /// Renews its lease, and keeps what the heartbeat says; the new deadline. `None` if it has no lease.
+    pub fn renew(&mut self, beat: &Beat, now: Time) -> Option<Time> {
+        let expires_at = self.lease.as_mut()?.renew(now);
+        self.progress = beat.progress.clone().or(self.progress.take());
+        self.record = beat.record.clone().map(|record| Record { token: beat.token, ..record }).or(self.record.take());
+        Some(expires_at)
+    }
+
+    /// Takes it out of its lease: what is told, and its ended attempt. `None` if it has no lease.
+    pub fn end(
+        &mut self,
+        settled: Settled,
+        verb: Option<Verb>,
+        error: Option<String>,
+        now: Time,
+    ) -> Option<(Vec<Event>, Attempt)> {
+        let lease = self.lease.take()?;
+        let Settled { outcome, status, reason, retry_at, attempt } = settled;
+        let event = |what| {
+            let event = Event::of_unit(now, self.run, &self.stage, self.segment.as_deref(), what);
+            let event = event.by(&lease.owner, lease.token).error(error.as_deref());
+            Event { attempt: Some(self.attempt), reason, until: retry_at, ..event }
+        };
+        let mut events = Vec::new();
+        match outcome {
+            Outcome::Expired => events.push(event(What::Expired)),
+            Outcome::Retried => events.push(event(What::Retried)),
+            Outcome::Cancelled => events.push(event(What::Cancelled)),
+            Outcome::Completed | Outcome::Failed | Outcome::Released | Outcome::Split => {}
+        }
+        if settled.fails_stage() {
+            events.push(event(What::Failed));
+        }
+        let ended = Attempt {
+            run: self.run,
+            stage: self.stage.clone(),
+            segment: self.segment.clone(),
+            token: lease.token,
+            owner: lease.owner,
+            claimed_at: lease.granted_at,
+            ended_at: now,
+            outcome,
+            verb,
+            status,
+            error: error.clone(),
+            pulse: lease.pulse,
+        };
+        self.status = status;
+        self.reason = reason;
+        self.retry_at = retry_at;
+        self.attempt = attempt;
+        self.error = error.or(self.error.take());
+        self.changed_at = now;
+        Some((events, ended))
+    }
+
+    /// What an accepted completion or split leaves on a unit that has [ended](Unit::end); whether it does.
+    pub fn complete(&mut self, act: &Act, token: Token) -> bool {
+        match act {
+            Act::Complete { output, record } => {
+                self.output.clone_from(output);
+                self.record = completed_record(record.clone(), self.record.take(), token);
+                true
+            }
+            Act::Split { .. } => {
+                self.split = true;
+                true
+            }
+            Act::Fail { .. } | Act::Release => false,
+        }
+    }
+
+    /// Fails a stage whose `segment` failed for good (P6); what is told of it. `None`: it is beyond failing.
+    pub fn fail_with(&mut self, segment: &Unit, now: Time) -> Option<Event> {
+        let (name, reason) = segment.segment.as_deref().zip(segment.reason)?;
+        if self.status != Status::New {
+            return None;
+        }
+        let error = format!("segment {name} failed for good ({reason})");
+        self.status = Status::Error;
+        self.reason = Some(Reason::SegmentFailed);
+        self.changed_at = now;
+        let told = Event::of_unit(now, self.run, &self.stage, None, What::Failed).error(Some(&error));
+        self.error = Some(error);
+        Some(Event { reason: self.reason, ..told })
+    }
+}
+
+/// The record that an accepted completion leaves: what it brought, or what was recorded under this very claim (P7).
+fn completed_record(brought: Option<Record>, before: Option<Record>, token: Token) -> Option<Record> {
+    brought.map(|record| Record { token, ..record }).or_else(|| before.filter(|record| record.token == token))
 }
 
 /// A unit begun anew: its attempts, its ending, its output, and what it said of its progress and errors are forgotten.

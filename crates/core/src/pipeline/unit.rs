@@ -244,8 +244,6 @@ pub struct Unit {
     pub token: Option<Token>,
     /// The lease it runs under, while it runs.
     pub lease: Option<Lease>,
-    /// The span of that lease, which a heartbeat renews.
-    pub granted_ms: u64,
     /// When it last changed its status.
     pub changed_at: Time,
 }

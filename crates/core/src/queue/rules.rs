@@ -1,78 +1,15 @@
 //! What may happen to one job. Pure: the caller has read the facts and will write what is decided.
 //!
-//! [`judge`] says whether a write under some owner and token counts; [`settle`] and [`expire`] say what an ending or
-//! an expiry does. Backends that repeat these rules in SQL for speed are compared with them by the conformance suite.
+//! Whether a write counts is [judged](crate::lease::judge) as on every face; [`settle`] and [`expire`] say what an ending
+//! or an expiry does. Backends that repeat these rules in SQL for speed are compared with them by the conformance suite.
 
-use super::job::{Attempt, Outcome, Reason, Status};
-use super::request::{Act, Ended, Verb};
-use crate::lease::{LostReason, Token, live};
+use super::event::{Event, What};
+use super::job::{Attempt, Job, JobId, Outcome, Reason, Status};
+use super::request::{Act, Verb};
+use crate::lease::{End, Lease, Presented, crashed_out};
 use crate::retry::Backoff;
 use crate::retry::Retry;
 use crate::time::Time;
-
-/// The claim a writer presents.
-#[derive(Clone, Copy, Debug)]
-pub struct Presented<'a> {
-    /// Who writes.
-    pub owner: &'a str,
-    /// Under which token.
-    pub token: Token,
-    /// The verb, if the write ends the claim; `None` for heartbeats.
-    pub verb: Option<Verb>,
-}
-
-/// The lease a job runs under, as far as a judgement needs it.
-#[derive(Clone, Copy, Debug)]
-pub struct Current<'a> {
-    /// Who holds it.
-    pub owner: &'a str,
-    /// Its token.
-    pub token: Token,
-    /// When it runs out.
-    pub expires_at: Time,
-}
-
-/// Whether a write counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Judgement {
-    /// The lease is held: write.
-    Held,
-    /// The same write was accepted before: answer as then (L12).
-    Already(Ended),
-    /// Change nothing (L3).
-    Lost(LostReason),
-}
-
-/// Judges a write by the job's ended claims, the token of its last claim, and the lease it runs under.
-#[must_use]
-pub fn judge(
-    presented: Presented<'_>,
-    ended: &[Attempt],
-    last_token: Option<Token>,
-    current: Option<Current<'_>>,
-    now: Time,
-) -> Judgement {
-    // Receipts come before the lease: a lost reply may be asked for long after the job moved on (L12).
-    let receipt = ended.iter().rev().find(|a| a.token == presented.token && a.owner == presented.owner);
-    if let Some(attempt) = receipt {
-        let outcome = attempt.outcome.unwrap_or(Outcome::Expired);
-        return match attempt.verb {
-            Some(verb) if Some(verb) == presented.verb => {
-                Judgement::Already(Ended { status: outcome.status(), already: true })
-            }
-            Some(_) => Judgement::Lost(LostReason::Finished),
-            None if outcome == Outcome::Cancelled => Judgement::Lost(LostReason::Cancelled),
-            None if last_token == Some(presented.token) => Judgement::Lost(LostReason::Expired),
-            None => Judgement::Lost(LostReason::Superseded),
-        };
-    }
-    match current {
-        Some(lease) if lease.token == presented.token && lease.owner == presented.owner => {
-            if live(lease.expires_at, now) { Judgement::Held } else { Judgement::Lost(LostReason::Expired) }
-        }
-        _ => Judgement::Lost(LostReason::Unknown),
-    }
-}
 
 impl Outcome {
     /// Where an attempt that ended so left its job. An expiry at the crash limit is the one exception: there the
@@ -85,6 +22,38 @@ impl Outcome {
             Outcome::Retried | Outcome::Snoozed | Outcome::Released | Outcome::Expired => Status::Queued,
         }
     }
+}
+
+/// What a queue remembers of an ended claim.
+pub type Receipt = crate::lease::Receipt<Verb, Status>;
+
+impl Attempt {
+    /// What is remembered of it, once it has ended.
+    #[must_use]
+    pub fn receipt(&self) -> Receipt {
+        let end = match (self.verb, self.outcome) {
+            (Some(verb), Some(outcome)) => End::By(verb, outcome.status()),
+            (None, Some(Outcome::Cancelled)) => End::Cancelled,
+            (_, _) => End::Expired,
+        };
+        Receipt { owner: self.owner.clone(), end, at: self.ended_at.unwrap_or(self.claimed_at) }
+    }
+}
+
+impl Job {
+    /// What it remembers of the claim that a writer presents.
+    #[must_use]
+    pub fn receipt(&self, of: Presented<'_, Verb>) -> Option<Receipt> {
+        let claim = |attempt: &&Attempt| attempt.token == of.token && attempt.owner == of.owner;
+        self.attempts.iter().rev().find(claim).map(Attempt::receipt)
+    }
+}
+
+/// Cuts a lease short at `ends_at`, the timeout of its one job.
+#[must_use]
+pub fn capped(mut lease: Lease, ends_at: Option<Time>) -> Lease {
+    lease.expires_at = ends_at.map_or(lease.expires_at, |ends_at| ends_at.min(lease.expires_at));
+    lease
 }
 
 /// What is known of a running job when it ends.
@@ -115,6 +84,32 @@ pub struct Settled {
     pub attempt: u32,
     /// When it is due again, if it is queued.
     pub run_at: Time,
+}
+
+impl Settled {
+    /// What it leaves in the events: nothing if it went well (L8). `before` are the attempts that counted when it ended:
+    /// one that was given back is not named.
+    #[must_use]
+    pub fn events(&self, id: JobId, lease: &Lease, before: u32, error: Option<&str>, now: Time) -> Vec<Event> {
+        let attempt = Some(self.attempt).filter(|attempt| *attempt == before);
+        let event = |what| {
+            let event = Event::new(now, id, what).by(&lease.owner, lease.token).error(error);
+            Event { attempt, reason: self.reason, ..event }
+        };
+        let first = match self.outcome {
+            Outcome::Expired => Some(Event { reason: None, ..event(What::Expired) }),
+            Outcome::Retried => Some(Event { until: Some(self.run_at), ..event(What::Retried) }),
+            Outcome::Failed | Outcome::Cancelled | Outcome::Completed | Outcome::Snoozed | Outcome::Released => None,
+        };
+        let last = self.reason.map(|reason| match reason {
+            // What its own holder ended has failed, even if it calls that a cancel.
+            Reason::Cancelled if self.outcome != Outcome::Failed => event(What::Cancelled),
+            Reason::Cancelled | Reason::Failed | Reason::AttemptsSpent | Reason::CrashLimit | Reason::Timeout => {
+                event(What::Failed)
+            }
+        });
+        first.into_iter().chain(last).collect()
+    }
 }
 
 /// What the holder's ending makes of a job (Q4, Q6). Once an operator asked to cancel, only `complete` and a final
@@ -180,7 +175,7 @@ pub fn expire(started: bool, timed_out: bool, job: Running) -> Settled {
     if job.cancel_requested {
         return cancelled(Outcome::Expired, job);
     }
-    let spent = started && job.attempt >= job.attempts_max;
+    let spent = started && crashed_out(job.attempt, job.attempts_max);
     let reason = if timed_out { Reason::Timeout } else { Reason::CrashLimit };
     Settled {
         outcome: Outcome::Expired,
@@ -200,61 +195,9 @@ pub fn force_cancel(job: Running) -> Settled {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lease::Pulse;
 
     const JOB: Running =
         Running { attempt: 2, attempts_max: 3, backoff: None, run_at: Time(7), cancel_requested: false };
-
-    fn ended(token: i64, owner: &str, outcome: Outcome, verb: Option<Verb>) -> Attempt {
-        Attempt {
-            token: Token(token),
-            owner: owner.into(),
-            claimed_at: Time(0),
-            ended_at: Some(Time(1)),
-            outcome: Some(outcome),
-            verb,
-            error: None,
-            pulse: Pulse::default(),
-        }
-    }
-
-    fn present(owner: &str, token: i64, verb: Option<Verb>) -> Presented<'_> {
-        Presented { owner, token: Token(token), verb }
-    }
-
-    fn lease(owner: &str, token: i64) -> Option<Current<'_>> {
-        Some(Current { owner, token: Token(token), expires_at: Time(100) })
-    }
-
-    #[test]
-    fn l3_the_guard_is_owner_and_token() {
-        let judged = |owner, token| judge(present(owner, token, None), &[], Some(Token(5)), lease("a", 5), Time(9));
-        assert_eq!(judged("a", 5), Judgement::Held);
-        assert_eq!(judged("b", 5), Judgement::Lost(LostReason::Unknown));
-        assert_eq!(judged("a", 6), Judgement::Lost(LostReason::Unknown));
-    }
-
-    #[test]
-    fn l4_an_expired_lease_is_lost_before_anyone_swept_it() {
-        let judged = judge(present("a", 5, Some(Verb::Complete)), &[], Some(Token(5)), lease("a", 5), Time(100));
-        assert_eq!(judged, Judgement::Lost(LostReason::Expired));
-    }
-
-    #[test]
-    fn l3_an_old_token_of_the_same_owner_is_superseded() {
-        let history = [ended(5, "a", Outcome::Expired, None)];
-        let judged = judge(present("a", 5, Some(Verb::Complete)), &history, Some(Token(6)), lease("a", 6), Time(9));
-        assert_eq!(judged, Judgement::Lost(LostReason::Superseded));
-    }
-
-    #[test]
-    fn l12_the_same_verb_is_answered_again_and_another_is_finished() {
-        let history = [ended(5, "a", Outcome::Retried, Some(Verb::Fail))];
-        let judged = |verb| judge(present("a", 5, verb), &history, Some(Token(6)), lease("b", 6), Time(9));
-        assert_eq!(judged(Some(Verb::Fail)), Judgement::Already(Ended { status: Status::Queued, already: true }));
-        assert_eq!(judged(Some(Verb::Complete)), Judgement::Lost(LostReason::Finished));
-        assert_eq!(judged(None), Judgement::Lost(LostReason::Finished));
-    }
 
     #[test]
     fn l6_snooze_and_release_give_the_attempt_back() {

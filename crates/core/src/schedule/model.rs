@@ -82,9 +82,8 @@ impl Schedules {
     #[must_use]
     pub fn schedules(&self, after: Option<&str>, limit: usize) -> Page<Schedule> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let mut rest = self.schedules.range::<str, _>((from, Bound::Unbounded));
-        let items = rest.by_ref().take(limit).map(|(_, kept)| kept.schedule.clone()).collect();
-        Page { items, more: rest.next().is_some() }
+        let rest = self.schedules.range::<str, _>((from, Bound::Unbounded));
+        Page::cut(rest.map(|(_, kept)| kept.schedule.clone()), limit)
     }
 
     /// Removes a schedule and its firings, not the jobs; whether it was there.
@@ -97,9 +96,8 @@ impl Schedules {
     pub fn firings(&self, name: &str, before: Option<Time>, limit: usize) -> Page<Firing> {
         let Some(kept) = self.schedules.get(name) else { return Page { items: Vec::new(), more: false } };
         let below = before.map_or(Bound::Unbounded, Bound::Excluded);
-        let mut rest = kept.firings.range((Bound::Unbounded, below)).rev();
-        let items = rest.by_ref().take(limit).map(|(_, firing)| *firing).collect();
-        Page { items, more: rest.next().is_some() }
+        let rest = kept.firings.range((Bound::Unbounded, below)).rev();
+        Page::cut(rest.map(|(_, firing)| *firing), limit)
     }
 
     /// At most `limit` schedules that are due, the longest first, and when to look again.

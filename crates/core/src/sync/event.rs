@@ -4,7 +4,7 @@ use super::request::Verb;
 use super::unit::{Reason, Sync, SyncId, Unit};
 use crate::actor::Actor;
 use crate::event::{beginning, times};
-use crate::lease::{LostReason, Token};
+use crate::lease::{Lease, LostReason, Token};
 use crate::time::Time;
 use crate::words::words;
 
@@ -93,6 +93,12 @@ impl SyncEvent {
         self
     }
 
+    /// Under this lease.
+    #[must_use]
+    pub fn under(self, lease: &Lease) -> SyncEvent {
+        self.by(&lease.owner, Some(lease.token))
+    }
+
     /// By this operator.
     #[must_use]
     pub fn acted(mut self, actor: &Actor) -> SyncEvent {
@@ -150,8 +156,8 @@ impl SyncEvent {
 pub fn timeline(sync: &Sync, stored: Vec<SyncEvent>) -> Vec<SyncEvent> {
     let unit = Unit::sync(sync.id);
     let mut events = vec![SyncEvent::new(sync.created_at, &unit, What::Planned)];
-    if let (Some(lock), Some(at)) = (&sync.standing.lock, sync.standing.claimed_at) {
-        events.push(SyncEvent::new(at, &unit, What::Claimed).by(&lock.owner, sync.standing.token));
+    if let Some(lease) = &sync.standing.lease {
+        events.push(SyncEvent::new(lease.granted_at, &unit, What::Claimed).under(lease));
     }
     events.extend(stored);
     events.extend(sync.standing.completed_at.map(|at| SyncEvent::new(at, &unit, What::Completed)));

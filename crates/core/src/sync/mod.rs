@@ -25,4 +25,4 @@ pub use request::{
     SyncFilter, SyncsPruned, SyncsRecovered, Verb, check_chunks,
 };
 pub use rules::RETENTION_MS;
-pub use unit::{Chunk, Lock, Progress, Reason, Standing, State, Sync, SyncId, SyncInfo, Unit};
+pub use unit::{Chunk, Progress, Reason, Standing, State, Sync, SyncId, SyncInfo, Unit};

@@ -1,83 +1,28 @@
 //! What may happen to one sync or chunk. Pure: the caller has read the facts and will write what is decided.
 
-use super::request::{Act, Ended, Verb};
-use super::unit::{Lock, Reason, Standing, State};
-use crate::lease::{LostReason, Pulse, Token, live, renewed};
+use super::event::{SyncEvent, What};
+use super::request::{Act, ChunkClaim, ClaimedChunk, ClaimedSync, Ending, SyncClaim, Verb};
+use super::unit::{Chunk, Reason, Standing, State, Sync, Unit};
+use crate::actor::Actor;
+use crate::lease::{Lease, Token, crashed_out};
 use crate::time::Time;
 
 /// How long an ended sync is kept, unless it is the last of its matrix: seven days, as finished jobs.
 pub const RETENTION_MS: u64 = 7 * 86_400_000;
 
-/// The claim a writer presents.
-#[derive(Clone, Copy, Debug)]
-pub struct Presented<'a> {
-    /// Who writes.
-    pub owner: &'a str,
-    /// Under which token.
-    pub token: Token,
-    /// The verb, if the write ends the claim; `None` for heartbeats.
-    pub verb: Option<Verb>,
-}
+/// How a claim of a sync or chunk ended.
+pub type End = crate::lease::End<Verb, State>;
 
-/// How a claim ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// Its holder ended it by this verb, which left the unit in this state.
-    By(Verb, State),
-    /// It ran out, and the unit moved on.
-    Expired,
-    /// Its sync was cancelled or failed.
-    Cancelled,
-}
+/// What is remembered of such a claim.
+pub type Receipt = crate::lease::Receipt<Verb, State>;
 
-/// What is remembered of an ended claim, for an hour at least (L12).
-#[derive(Clone, Debug, PartialEq)]
-pub struct Receipt {
-    /// Who held it.
-    pub owner: String,
-    /// How it ended.
-    pub end: End,
-    /// When.
-    pub at: Time,
-}
-
-/// Whether a write counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Judgement {
-    /// The lease is held: write.
-    Held,
-    /// The same write was accepted before: answer as then (L12).
-    Already(Ended),
-    /// Change nothing (L3).
-    Lost(LostReason),
-}
-
-/// Judges a write by the receipt of that claim, the token of the unit's last claim, and the unit's columns if it is
-/// still of this pass.
-#[must_use]
-pub fn judge(
-    presented: Presented<'_>,
-    receipt: Option<&Receipt>,
-    last_token: Option<Token>,
-    standing: Option<&Standing>,
-    now: Time,
-) -> Judgement {
-    // Receipts come before the lease: a lost reply may be asked for long after the unit moved on (L12).
-    if let Some(receipt) = receipt.filter(|receipt| receipt.owner == presented.owner) {
-        return match receipt.end {
-            End::By(verb, state) if Some(verb) == presented.verb => Judgement::Already(Ended { state, already: true }),
-            End::By(..) => Judgement::Lost(LostReason::Finished),
-            End::Cancelled => Judgement::Lost(LostReason::Cancelled),
-            End::Expired if last_token == Some(presented.token) => Judgement::Lost(LostReason::Expired),
-            End::Expired => Judgement::Lost(LostReason::Superseded),
-        };
-    }
-    let current = standing.filter(|standing| standing.token == Some(presented.token));
-    match current.and_then(|standing| standing.lock.as_ref()).filter(|lock| lock.owner == presented.owner) {
-        Some(lock) if live(lock.until, now) => Judgement::Held,
-        Some(_) => Judgement::Lost(LostReason::Expired),
-        None => Judgement::Lost(LostReason::Unknown),
-    }
+/// What is written down beside a unit that changed: what happened, and the receipt of the claim that ended.
+#[derive(Debug, Default)]
+pub struct Notes {
+    /// What happened (L8).
+    pub events: Vec<SyncEvent>,
+    /// The claim that ended.
+    pub receipt: Option<(Token, Receipt)>,
 }
 
 /// What an ending makes of a chunk.
@@ -105,12 +50,6 @@ pub fn settle(act: &Act, attempt: u32, attempts_max: u32) -> Settled {
     }
 }
 
-/// Whether a chunk whose lease ran out has failed for good (L6: its claim was its start).
-#[must_use]
-pub fn crashed_out(attempt: u32, attempts_max: u32) -> bool {
-    attempt >= attempts_max
-}
-
 /// Crashes of a sync since a chunk was last done, with one more: its lease ran out at `until`. A lease that ran out before
 /// that chunk was done does not count, however late it is noticed (L6).
 #[must_use]
@@ -133,24 +72,29 @@ pub fn fresh_enough(last_synced_at: Option<Time>, within_ms: Option<u64>, now: T
 impl Standing {
     /// Puts it under a lease from `now` on; what it was held under before has been dealt with.
     pub fn take(&mut self, owner: &str, token: Token, lease_ms: u64, now: Time) -> Time {
-        let until = renewed(None, now, lease_ms);
+        let lease = Lease::grant(owner, token, lease_ms, now);
+        let expires_at = lease.expires_at;
         self.token = Some(token);
         self.claimed_at = Some(now);
-        self.lock = Some(Lock { owner: owner.to_owned(), until, lease_ms, told: false, pulse: Pulse::default() });
-        until
+        self.lease = Some(lease);
+        self.told = false;
+        expires_at
     }
 
     /// Renews its lease; the new deadline. `None` if it has none.
     pub fn renew(&mut self, now: Time) -> Option<Time> {
-        let lock = self.lock.as_mut()?;
-        lock.until = renewed(Some(lock.until), now, lock.lease_ms);
-        lock.pulse.beat(self.claimed_at.unwrap_or(now), now);
-        Some(lock.until)
+        self.lease.as_mut().map(|lease| lease.renew(now))
+    }
+
+    /// Takes its lease away.
+    pub fn free(&mut self) {
+        self.lease = None;
+        self.told = false;
     }
 
     /// Ends it or puts it back: where it stands from `now` on, without a lease.
     pub fn settle(&mut self, state: State, reason: Option<Reason>, error: Option<&str>, now: Time) {
-        self.lock = None;
+        self.free();
         match state {
             State::Completed => self.completed_at = Some(now),
             State::Failed => self.failed_at = Some(now),
@@ -161,6 +105,161 @@ impl Standing {
             self.error_message = Some(error.to_owned());
         }
     }
+
+    /// What will be remembered of the claim it is held under, once that has ended so.
+    #[must_use]
+    pub fn receipt(&self, end: End, now: Time) -> Option<(Token, Receipt)> {
+        let lease = self.lease.as_ref()?;
+        Some((lease.token, Receipt { owner: lease.owner.clone(), end, at: now }))
+    }
+
+    /// Notices that its lease ran out, once for its token (L7): `None` if it has not, or was noticed before.
+    fn tell(&mut self, now: Time) -> Option<Lease> {
+        let lapsed = self.lapsed(now).filter(|_| !self.told).cloned()?;
+        self.told = true;
+        Some(lapsed)
+    }
+
+    /// What is written down of the lease of a unit that ends with its sync, not by its holder. One that ran out before
+    /// stays lost for that reason.
+    fn parted(&self, unit: &Unit, attempt: u32, now: Time) -> Notes {
+        let Some(lease) = &self.lease else { return Notes::default() };
+        let event = |what| SyncEvent::new(now, unit, what).under(lease);
+        let (end, event) = match (lease.live(now), self.told) {
+            (true, _) => (End::Cancelled, Some(event(What::Cancelled))),
+            (false, true) => (End::Expired, None),
+            (false, false) => (End::Expired, Some(SyncEvent { attempt: Some(attempt), ..event(What::Expired) })),
+        };
+        Notes { events: event.into_iter().collect(), receipt: self.receipt(end, now) }
+    }
+}
+
+impl Sync {
+    /// Puts it into the hands of its claimer.
+    pub fn take(&mut self, claim: &SyncClaim, token: Token, now: Time) -> ClaimedSync {
+        let lease_expires_at = self.standing.take(&claim.owner, token, claim.lease_ms, now);
+        ClaimedSync {
+            id: self.id,
+            matrix_id: self.matrix_id.clone(),
+            priority: self.priority,
+            created_at: self.created_at,
+            planned: self.planned,
+            token,
+            lease_expires_at,
+        }
+    }
+
+    /// Notices that its lease ran out, where a chunk was last done at `last_done_at`: what is written down, and whether it
+    /// has crashed out, and is to be ended. `None` if there is nothing to notice.
+    pub fn expire(&mut self, last_done_at: Option<Time>, now: Time) -> Option<(Notes, bool)> {
+        let lease = self.standing.tell(now)?;
+        self.crashes = sync_crashes(self.crashes, lease.expires_at, last_done_at);
+        let unit = Unit::sync(self.id);
+        let event = |what| SyncEvent::new(now, &unit, what).under(&lease);
+        let mut events = vec![SyncEvent { attempt: Some(self.crashes), ..event(What::Expired) }];
+        let crashed_out = sync_crashed_out(self.crashes, self.crashes_max);
+        if crashed_out {
+            events.push(SyncEvent { reason: Some(Reason::CrashLimit), ..event(What::Failed) });
+        }
+        let receipt = self.standing.receipt(End::Expired, now).filter(|_| crashed_out);
+        Some((Notes { events, receipt }, crashed_out))
+    }
+
+    /// What is written down when an operator cancels it.
+    #[must_use]
+    pub fn cancelled(&self, why: Option<&str>, by: &Actor, now: Time) -> Notes {
+        let unit = Unit::sync(self.id);
+        let mut notes = self.standing.parted(&unit, self.crashes, now);
+        // Of the sync's own holder the sync's event tells.
+        notes.events.retain(|event| event.what != What::Cancelled);
+        let event = SyncEvent::new(now, &unit, What::Cancelled).acted(by).error(why);
+        notes.events.push(SyncEvent { reason: Some(Reason::Cancelled), ..event });
+        notes
+    }
+}
+
+impl Chunk {
+    fn unit(&self) -> Unit {
+        Unit::chunk(self.sync, &self.chunk_hash)
+    }
+
+    /// Puts it into the hands of its claimer.
+    pub fn take(&mut self, claim: &ChunkClaim, token: Token, now: Time) -> ClaimedChunk {
+        let lease_expires_at = self.standing.take(&claim.owner, token, claim.lease_ms, now);
+        self.attempt += 1;
+        ClaimedChunk {
+            sync: self.sync,
+            matrix_id: self.matrix_id.clone(),
+            chunk_hash: self.chunk_hash.clone(),
+            payload: self.payload.clone(),
+            attempt: self.attempt,
+            attempts_max: self.attempts_max,
+            token,
+            lease_expires_at,
+            last_synced_at: self.last_synced_at,
+            row_count: self.row_count,
+            cursor: self.cursor.clone(),
+        }
+    }
+
+    /// Notices that its lease ran out, and fails it with its attempts spent (L6: its claim was its start): what is written
+    /// down, and whether it failed. `None` if there is nothing to notice.
+    pub fn expire(&mut self, now: Time) -> Option<(Notes, bool)> {
+        let lease = self.standing.tell(now)?;
+        let (unit, attempt) = (self.unit(), Some(self.attempt));
+        let event = |what| SyncEvent { attempt, ..SyncEvent::new(now, &unit, what).under(&lease) };
+        let mut notes = Notes { events: vec![event(What::Expired)], receipt: None };
+        let crashed_out = crashed_out(self.attempt, self.attempts_max);
+        if crashed_out {
+            let reason = Reason::CrashLimit;
+            notes.events.push(SyncEvent { reason: Some(reason), ..event(What::Failed) });
+            notes.receipt = self.standing.receipt(End::Expired, now);
+            self.standing.settle(State::Failed, Some(reason), Some(reason.as_str()), now);
+        }
+        Some((notes, crashed_out))
+    }
+
+    /// Ends its lease because its sync ends.
+    pub fn part(&mut self, now: Time) -> Notes {
+        let notes = self.standing.parted(&self.unit(), self.attempt, now);
+        self.standing.free();
+        notes
+    }
+
+    /// What its holder's ending makes of it: where it stands, and what is told of that.
+    pub fn finish(&mut self, ending: &Ending, now: Time) -> (State, Option<SyncEvent>) {
+        let settled = settle(&ending.act, self.attempt, self.attempts_max);
+        let mut told = None;
+        self.attempt = settled.attempt;
+        match &ending.act {
+            Act::Complete { row_count, cursor } => {
+                self.last_synced_at = Some(now);
+                self.row_count = *row_count;
+                self.cursor = cursor.clone().or(self.cursor.take());
+            }
+            Act::Fail { error, .. } => {
+                let what = if settled.state == State::Failed { What::Failed } else { What::Retried };
+                let event = ending.event(what, now);
+                told = Some(SyncEvent { attempt: Some(settled.attempt), reason: settled.reason, ..event });
+                self.standing.error_message = Some(error.clone());
+            }
+            Act::Release => {}
+        }
+        self.standing.settle(settled.state, settled.reason, None, now);
+        (settled.state, told)
+    }
+}
+
+impl Ending {
+    /// What is told of it, with the error of a failure.
+    #[must_use]
+    pub fn event(&self, what: What, now: Time) -> SyncEvent {
+        let error = match &self.act {
+            Act::Fail { error, .. } => Some(error.as_str()),
+            Act::Complete { .. } | Act::Release => None,
+        };
+        SyncEvent::new(now, &self.unit, what).by(&self.owner, Some(self.token)).error(error)
+    }
 }
 
 #[cfg(test)]
@@ -170,14 +269,10 @@ mod tests {
     fn locked(until: i64) -> Standing {
         let mut standing = Standing::default();
         standing.take("a", Token(5), 1, Time(0));
-        if let Some(lock) = &mut standing.lock {
-            lock.until = Time(until);
+        if let Some(lease) = &mut standing.lease {
+            lease.expires_at = Time(until);
         }
         standing
-    }
-
-    fn present(owner: &str, token: i64, verb: Option<Verb>) -> Presented<'_> {
-        Presented { owner, token: Token(token), verb }
     }
 
     #[test]
@@ -190,35 +285,6 @@ mod tests {
         standing.completed_at = Some(Time(1));
         assert_eq!(standing.state(Time(0)), State::Completed);
         assert_eq!(Standing::default().state(Time(0)), State::Available);
-    }
-
-    #[test]
-    fn l3_the_guard_is_owner_and_token() {
-        let standing = locked(100);
-        let judged = |owner, token, now| judge(present(owner, token, None), None, None, Some(&standing), Time(now));
-        assert_eq!(judged("a", 5, 9), Judgement::Held);
-        assert_eq!(judged("b", 5, 9), Judgement::Lost(LostReason::Unknown));
-        assert_eq!(judged("a", 6, 9), Judgement::Lost(LostReason::Unknown));
-        assert_eq!(judged("a", 5, 100), Judgement::Lost(LostReason::Expired));
-    }
-
-    #[test]
-    fn l12_the_same_verb_is_answered_again_and_another_is_finished() {
-        let receipt = Receipt { owner: "a".into(), end: End::By(Verb::Fail, State::Available), at: Time(1) };
-        let judged = |owner, verb| judge(present(owner, 5, verb), Some(&receipt), Some(Token(6)), None, Time(9));
-        let again = Ended { state: State::Available, already: true };
-        assert_eq!(judged("a", Some(Verb::Fail)), Judgement::Already(again));
-        assert_eq!(judged("a", Some(Verb::Complete)), Judgement::Lost(LostReason::Finished));
-        assert_eq!(judged("a", None), Judgement::Lost(LostReason::Finished));
-        assert_eq!(judged("b", Some(Verb::Fail)), Judgement::Lost(LostReason::Unknown));
-    }
-
-    #[test]
-    fn l3_a_lease_that_ran_out_is_superseded_once_the_unit_is_claimed_again() {
-        let receipt = Receipt { owner: "a".into(), end: End::Expired, at: Time(1) };
-        let judged = |last| judge(present("a", 5, None), Some(&receipt), Some(Token(last)), None, Time(9));
-        assert_eq!(judged(5), Judgement::Lost(LostReason::Expired));
-        assert_eq!(judged(6), Judgement::Lost(LostReason::Superseded));
     }
 
     #[test]
@@ -250,13 +316,5 @@ mod tests {
         assert!(fresh(999) && !fresh(1_000));
         assert!(!fresh_enough(None, Some(1), Time(0)) && !fresh_enough(Some(Time(0)), None, Time(0)));
         assert!(!fresh_enough(Some(Time(0)), Some(0), Time(0)));
-    }
-
-    #[test]
-    fn a_renewal_runs_from_now_and_is_counted() {
-        let mut standing = Standing::default();
-        standing.take("a", Token(1), 10, Time(0));
-        assert_eq!(standing.renew(Time(4_000)), Some(Time(14_000)));
-        assert_eq!(standing.lock.map(|lock| lock.pulse.beats), Some(1));
     }
 }

@@ -1,7 +1,7 @@
 //! A sync, its chunks, and the columns they share.
 
 use crate::id;
-use crate::lease::{Pulse, Token, live};
+use crate::lease::{Lease, Token};
 use crate::time::Time;
 use crate::words::words;
 use std::fmt;
@@ -77,21 +77,6 @@ words! {
     }
 }
 
-/// A lease that has been granted and not ended. It stays in place after it ran out, until the next claim (S1, L7).
-#[derive(Clone, Debug, PartialEq)]
-pub struct Lock {
-    /// Who holds it.
-    pub owner: String,
-    /// When it runs out, unless renewed.
-    pub until: Time,
-    /// How long it runs from each renewal.
-    pub lease_ms: u64,
-    /// Whether its running out has been noticed and written down, once for its token (L7).
-    pub told: bool,
-    /// How it was kept so far.
-    pub pulse: Pulse,
-}
-
 /// What a sync and a chunk have in common: the columns their state is read from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Standing {
@@ -99,8 +84,10 @@ pub struct Standing {
     pub token: Option<Token>,
     /// When it was last claimed in this pass.
     pub claimed_at: Option<Time>,
-    /// The lease, whether or not it ran out.
-    pub lock: Option<Lock>,
+    /// The lease. It stays in place after it ran out, until the next claim (S1, L7).
+    pub lease: Option<Lease>,
+    /// Whether its running out has been noticed and written down, once for its token (L7).
+    pub told: bool,
     /// When it was completed in this pass.
     pub completed_at: Option<Time>,
     /// When it failed for good in this pass.
@@ -115,10 +102,10 @@ impl Standing {
     /// Where it stands at `now` (S1).
     #[must_use]
     pub fn state(&self, now: Time) -> State {
-        match &self.lock {
+        match &self.lease {
             _ if self.completed_at.is_some() => State::Completed,
             _ if self.failed_at.is_some() => State::Failed,
-            Some(lock) if live(lock.until, now) => State::Running,
+            Some(lease) if lease.live(now) => State::Running,
             Some(_) => State::Expired,
             None => State::Available,
         }
@@ -138,8 +125,8 @@ impl Standing {
 
     /// The lease, if it ran out.
     #[must_use]
-    pub fn lapsed(&self, now: Time) -> Option<&Lock> {
-        self.lock.as_ref().filter(|lock| !live(lock.until, now))
+    pub fn lapsed(&self, now: Time) -> Option<&Lease> {
+        self.lease.as_ref().filter(|lease| !lease.live(now))
     }
 }
 

@@ -20,7 +20,7 @@ mod worker;
 
 pub use tenure_core::sync::{
     Act, Beat, CHUNK_LEASE_MS_DEFAULT, CHUNKS_MAX, Chunk, ChunkClaim, ChunkFilter, ClaimedChunk, ClaimedSync, Denied,
-    Ended, Ending, Idle, IdleReason, Lock, NewChunk, Plan, Planned, Progress, ROW_COUNT_MAX, Reason, Refused,
+    Ended, Ending, Idle, IdleReason, NewChunk, Plan, Planned, Progress, ROW_COUNT_MAX, Reason, Refused,
     SYNC_LEASE_MS_DEFAULT, Standing, State, Sync, SyncClaim, SyncEvent, SyncFilter, SyncId, SyncInfo, SyncsPruned,
     SyncsRecovered, Unit, Verb, What,
 };

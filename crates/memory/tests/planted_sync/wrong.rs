@@ -46,9 +46,10 @@ impl Wrong {
                 continue;
             }
             let Some(chunk) = self.right.chunk(sync.id, hash).await? else { continue };
-            if let (State::Running, Some(lock), Some(token)) = (chunk.state, chunk.standing.lock, chunk.standing.token)
+            if let (State::Running, Some(lease), Some(token)) =
+                (chunk.state, chunk.standing.lease, chunk.standing.token)
             {
-                return Ok(Some((Unit::chunk(sync.id, hash), lock.owner, token)));
+                return Ok(Some((Unit::chunk(sync.id, hash), lease.owner, token)));
             }
         }
         Ok(None)
@@ -58,10 +59,10 @@ impl Wrong {
     async fn back(&self, unit: &Unit, owner: &str, token: Token) -> Result<Time> {
         let now = self.clock.now();
         if let Some(standing) = self.standing(unit).await?
-            && let Some(lock) = standing.lock.filter(|lock| lock.owner == owner && lock.until <= now)
+            && let Some(lease) = standing.lease.filter(|lease| lease.owner == owner && lease.expires_at <= now)
             && standing.token == Some(token)
         {
-            self.clock.set(Time(lock.until.0 - 1));
+            self.clock.set(Time(lease.expires_at.0 - 1));
         }
         Ok(now)
     }
@@ -168,10 +169,10 @@ impl Wrongly for Wrong {
 
     async fn finish_sync(&self, mut ending: Ending) -> Result<std::result::Result<Ended, Denied>> {
         let standing = self.standing(&ending.unit).await?;
-        if let Some((lock, token)) = standing.and_then(|standing| standing.lock.zip(standing.token)) {
+        if let Some((lease, token)) = standing.and_then(|standing| standing.lease.zip(standing.token)) {
             match self.bug {
-                Bug::FinishIgnoresToken if lock.owner == ending.owner => ending.token = token,
-                Bug::FinishIgnoresOwner if token == ending.token => ending.owner = lock.owner,
+                Bug::FinishIgnoresToken if lease.owner == ending.owner => ending.token = token,
+                Bug::FinishIgnoresOwner if token == ending.token => ending.owner = lease.owner,
                 _ => {}
             }
         }

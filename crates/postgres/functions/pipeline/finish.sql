@@ -1,5 +1,6 @@
 -- Ends a claim of a unit (P3): complete, fail, release or split.
--- Parameters  `delay_ms` of a fail: null by the backoff, moved by `chance`; -1 never again; -3 never again, not wanted.
+-- Parameters  of a fail `never`, the reason it is not tried again whatever its attempts; else `delay_ms`, null by the
+--             backoff, moved by `chance`.
 -- Guard       owner, token and an unexpired lease. Locked in this order: the run (release, split), the stage of a segment
 --             that fails it, the unit; then the clock is read (L5). Who does not hold the unit locks nothing, and so waits
 --             for nobody who does.
@@ -7,7 +8,7 @@
 --             split.
 create or replace function tenure.finish_unit(
     of_run bigint, of_stage text, of_segment text, by_owner text, under_token bigint, by_verb text, with_output text,
-    with_record text, with_error text, delay_ms bigint, chance double precision, names text[], inputs text[],
+    with_record text, with_error text, never text, delay_ms bigint, chance double precision, names text[], inputs text[],
     out status text, out already boolean, out lost text, out refused text, out pipeline text
 ) language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
@@ -27,8 +28,7 @@ begin
     if found then
         -- The attempts of a unit do not change under a lease.
         why := case when by_verb <> 'fail' then null
-                    when delay_ms = -1 then 'failed'
-                    when delay_ms = -3 then 'cancelled'
+                    when never is not null then never
                     when u.attempt >= u.attempts_max then 'attempts_spent' end;
         if by_verb in ('release', 'split') then
             perform from tenure.run r where r.id = of_run for share;
@@ -57,8 +57,8 @@ begin
         perform tenure.unit_end(u, 'DONE', 'completed', by_verb, null, null, u.attempt, null, now);
         update tenure.unit x
            set output = with_output,
-               record = coalesce(with_record,
-                                 case when split_part(x.record, ' ', 2) = under_token::text then x.record end)
+               record = coalesce(with_record, case when x.record_token = under_token then x.record end),
+               record_token = under_token
          where x.id = u.id;
     elsif by_verb = 'release' then
         status := 'READY';
@@ -70,7 +70,7 @@ begin
             case when why is null
                  then tenure.later(now, coalesce(delay_ms, tenure.backoff_ms(u.backoff, u.attempt, chance))) end,
             u.attempt, with_error, now);
-    else
+    elsif by_verb = 'split' then
         if u.split then
             refused := 'already_split';
             return;
@@ -88,5 +88,7 @@ begin
         select u.run, u.pipeline, u.stage, s.name, u.priority, u.lease_ms, u.attempts_max, u.backoff, false, 'READY',
                s.input, handed_out, now
           from unnest(names, inputs) with ordinality as s(name, input, ord) order by s.ord;
+    else
+        raise exception 'tenure: `%` ends no claim of a unit', by_verb;
     end if;
 end $$;

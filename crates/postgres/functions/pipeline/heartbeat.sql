@@ -28,7 +28,8 @@ begin
            beats = x.beats + 1, last_beat_at = now,
            longest_gap_ms = greatest(x.longest_gap_ms,
                floor(extract(epoch from now - coalesce(x.last_beat_at, x.granted_at)) * 1000)::bigint),
-           progress = coalesce(with_progress, x.progress), record = coalesce(with_record, x.record)
+           progress = coalesce(with_progress, x.progress), record = coalesce(with_record, x.record),
+           record_token = case when with_record is null then x.record_token else under_token end
      where x.run = of_run and x.stage = of_stage and x.segment = of_segment
     returning x.expires_at into lease_expires_at;
 end $$;

@@ -31,7 +31,8 @@ begin
                beats = x.beats + 1, last_beat_at = now,
                longest_gap_ms = greatest(x.longest_gap_ms,
                    floor(extract(epoch from now - coalesce(x.last_beat_at, x.granted_at)) * 1000)::bigint),
-               progress = coalesce(i.progress, x.progress), record = coalesce(i.record, x.record)
+               progress = coalesce(i.progress, x.progress), record = coalesce(i.record, x.record),
+               record_token = case when i.record is null then x.record_token else i.token end
           from unnest(runs, stages, segments, owners, tokens, progresses, records) with ordinality
                as i(run, stage, segment, owner, token, progress, record, ord)
          where x.run = i.run and x.stage = i.stage and x.segment = i.segment

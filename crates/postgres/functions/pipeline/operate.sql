@@ -107,7 +107,7 @@ begin
         values (of_run, now, u.stage, '', 'retried_by_operator', by_actor);
         delete from tenure.unit x where x.run = of_run and x.stage = u.stage and x.segment <> '';
         perform tenure.unit_reset(u.id, 'READY', not r.paused, now);
-        update tenure.unit x set split = false, record = null where x.id = u.id;
+        update tenure.unit x set split = false, record = null, record_token = null where x.id = u.id;
     else
         for i in 1 .. cardinality(stages) loop
             select * into u from tenure.unit x where x.run = of_run and x.stage = stages[i] and x.segment = segments[i];

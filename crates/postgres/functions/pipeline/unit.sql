@@ -33,27 +33,15 @@ begin
     select * into a from tenure.unit_attempt x
      where x.run = of_run and x.token = under_token and x.stage = of_stage and x.segment = of_segment
        and x.owner = by_owner;
-    if found then
-        if a.verb = by_verb then
-            status := a.status;
-            return;
-        end if;
-        lost := case when a.verb is not null then 'finished'
-                     when a.outcome = 'cancelled' then 'cancelled'
-                     when u.token > under_token
-                       -- A segment made anew under an old name begins without a token: its past is in the attempts only.
-                       or (u.token is null and exists (
-                              select from tenure.unit_attempt x
-                               where x.run = of_run and x.token > under_token and x.stage = of_stage
-                                 and x.segment = of_segment)) then 'superseded'
-                     else 'expired' end;
-    elsif known and u.status = 'RUNNING' and u.token = under_token and u.owner = by_owner then
-        if u.expires_at > now then
-            return;
-        end if;
-        lost := 'expired';
-    else
-        lost := 'unknown';
+    select v.state, v.lost into status, lost from tenure.judge_claim(
+        by_verb, under_token, found, a.verb, a.status, a.outcome = 'cancelled',
+        -- A segment made anew under an old name begins without a token: its past is in the attempts only.
+        coalesce(u.token, (select max(x.token) from tenure.unit_attempt x
+                            where x.run = of_run and x.token > under_token and x.stage = of_stage
+                              and x.segment = of_segment)),
+        case when u.status = 'RUNNING' and u.token = under_token and u.owner = by_owner then u.expires_at end, now) v;
+    if lost is null then
+        return;
     end if;
     if known or exists (select from tenure.unit x where x.run = of_run and x.stage = of_stage and x.segment = '') then
         insert into tenure.unit_event as e (run, at, stage, segment, what, token, owner, verb, lost)

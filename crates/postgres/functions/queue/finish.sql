@@ -141,8 +141,8 @@ begin
             select now, b.id, 'retried', b.token, b.owner, b.attempt, b.run_at, left(b.error, 200)
               from back b where b.verb = 'fail'
         ), receipts as (
-            insert into tenure.receipt (job, token, at, owner, verb, status, lost)
-            select b.id, r.* from back b, tenure.receipt_of(b.evicted, false) r
+            insert into tenure.receipt (job, token, at, owner, verb, status, cancelled)
+            select b.id, r.* from back b, tenure.receipt_of(b.evicted) r
              where b.evicted is not null and r.at > now - interval '1 hour'
             on conflict do nothing
         )

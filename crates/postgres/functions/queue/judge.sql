@@ -14,49 +14,37 @@ declare
     known boolean := true;
     last_token bigint;
     history jsonb;
-    ended_verb text;
-    ended_outcome text;
-    ended_status text;
-    receipt_lost text;
+    kept record;
+    ended boolean;
 begin
     select j.token, j.attempts into last_token, history from tenure.job j where j.id = of_job;
     if not found then
-        select f.token, f.attempts,
-               case when f.token = under_token and f.owner = by_owner then f.verb end,
-               case when f.token = under_token and f.owner = by_owner then f.outcome end,
-               f.status
-          into last_token, history, ended_verb, ended_outcome, ended_status
-          from tenure.finished f where f.id = of_job;
+        select f.token, tenure.all_attempts(f) into last_token, history from tenure.finished f where f.id = of_job;
         known := found;
     end if;
-    if ended_outcome is null and history is not null then
-        select a ->> 'verb', a ->> 'outcome', case a ->> 'outcome' when 'completed' then 'completed'
-                                                 when 'failed' then 'failed' when 'cancelled' then 'failed'
-                                                 else 'queued' end
-          into ended_verb, ended_outcome, ended_status
-          from jsonb_array_elements(history) with ordinality as h(a, ord)
-         where (a ->> 'token')::bigint = under_token and a ->> 'owner' = by_owner
-         order by ord desc limit 1;
-    end if;
-    if ended_outcome is null then
-        -- An ending that is no longer kept with its job.
-        select r.verb, r.status, r.lost into ended_verb, ended_status, receipt_lost
+    select r.verb, r.status, r.cancelled into kept
+      from jsonb_array_elements(history) with ordinality as h(attempt, ord), tenure.receipt_of(h.attempt) r
+     where r.token = under_token and r.owner = by_owner
+     order by h.ord desc limit 1;
+    ended := found;
+    if not ended then
+        -- An ending that is no longer kept with its job; of a job that is gone, the receipt of its last claim stays longest.
+        select r.verb, r.status, r.cancelled into kept
           from tenure.receipt r where r.job = of_job and r.token = under_token and r.owner = by_owner;
+        ended := found;
+        if not known then
+            last_token := (select max(r.token) from tenure.receipt r where r.job = of_job);
+        end if;
     end if;
-    if ended_verb = by_verb then
-        status := ended_status;
+    select v.state, v.lost into status, lost from tenure.judge_claim(
+        by_verb, under_token, ended, kept.verb, kept.status, kept.cancelled, last_token,
+        (select l.expires_at from tenure.lease l join tenure.job j on j.id = of_job and j.token = l.token and j.running
+          where l.token = under_token and l.owner = by_owner), now) v;
+    if status is not null then
         return;
     end if;
-    lost := case
-        when ended_verb is not null then 'finished'
-        when receipt_lost is not null then receipt_lost
-        when ended_outcome = 'cancelled' then 'cancelled'
-        when ended_outcome is not null and last_token = under_token then 'expired'
-        when ended_outcome is not null then 'superseded'
-        when exists (select from tenure.lease l join tenure.job j on j.id = of_job and j.token = l.token and j.running
-                      where l.token = under_token and l.owner = by_owner and l.expires_at <= now) then 'expired'
-        else 'unknown'
-    end;
+    -- The caller has seen that it is not held; what was renewed or claimed since is judged anew by its next write.
+    lost := coalesce(lost, 'unknown');
     if known then
         insert into tenure.event as e (at, job, what, token, owner, verb, lost)
         values (now, of_job, 'refused', under_token, by_owner, by_verb, judge.lost)

@@ -96,20 +96,8 @@ begin
         return;
     end if;
     delete from tenure.job j where j.id = of_job;
-    insert into tenure.finished (
-        id, token, created_at, run_at, claimed_at, finished_at, last_beat_at, longest_gap_ms, timeout_ms, beats,
-        priority, attempt, attempts_max, queue, kind, payload, ordering_key, limit_key, status, reason, owner, outcome,
-        error, own_error, progress, checkpoint, backoff, attempts)
-    select one.id, one.token, one.created_at, one.run_at, case when one.running then held.granted_at end, now,
-           case when one.running then held.last_beat_at end,
-           case when one.running then held.longest_gap_ms else 0 end, one.timeout_ms,
-           case when one.running then held.beats else 0 end, one.priority, one.attempt, one.attempts_max, one.queue,
-           one.kind, one.payload, one.ordering_key, one.limit_key, 'failed', 'cancelled',
-           case when one.running then held.owner end, case when one.running then 'cancelled' end,
-           coalesce(case when one.running then said end, one.error), one.running and said is not null,
-           (select n.progress from tenure.note n where n.job = of_job),
-           (select n.checkpoint from tenure.note n where n.job = of_job), one.backoff, one.attempts;
-    delete from tenure.note n where n.job = of_job;
+    perform tenure.to_history(one, held, now, 'cancelled', case when one.running then 'cancelled' end,
+                              case when one.running then said end);
     insert into tenure.event (at, job, what, token, owner, by, attempt, reason, error)
     values (now, of_job, 'cancelled', case when one.running then under end, case when one.running then held.owner end,
             by_actor, case when one.running then one.attempt end, 'cancelled', left(said, 200));
@@ -130,23 +118,17 @@ create or replace function tenure.retry(of_job bigint, by_actor text, out status
 declare
     now timestamptz;
     done tenure.finished;
-    last tenure.lease;
     history jsonb;
-    evicted jsonb;
 begin
     delete from tenure.finished f where f.id = of_job returning f.* into done;
     now := tenure.clock();
-    history := done.attempts;
-    if done.owner is not null then
-        evicted := case when jsonb_array_length(history) >= 100 then history -> 0 end;
-        last.token := done.token; last.owner := done.owner; last.granted_at := done.claimed_at;
-        last.beats := done.beats; last.last_beat_at := done.last_beat_at; last.longest_gap_ms := done.longest_gap_ms;
-        history := tenure.with_attempt(history, last, done.finished_at, done.outcome, done.verb,
-                                       case when done.own_error then done.error end);
-        insert into tenure.receipt (job, token, at, owner, verb, status, lost)
-        select of_job, r.* from tenure.receipt_of(evicted, false) r
-         where evicted is not null and r.at > now - interval '1 hour'
+    history := tenure.all_attempts(done);
+    -- The oldest gives way, as wherever an attempt is added.
+    if jsonb_array_length(history) > 100 then
+        insert into tenure.receipt (job, token, at, owner, verb, status, cancelled)
+        select of_job, r.* from tenure.receipt_of(history -> 0) r where r.at > now - interval '1 hour'
         on conflict do nothing;
+        history := history - 0;
     end if;
     if done.progress is not null or done.checkpoint is not null then
         insert into tenure.note (job, progress, checkpoint) values (of_job, done.progress, done.checkpoint)

@@ -1,7 +1,7 @@
--- An ended attempt as a receipt (L12); `last` if nothing claimed the job after it.
+-- An ended attempt as a receipt (L12).
 create or replace function tenure.receipt_of(
-    attempt jsonb, last boolean,
-    out token bigint, out at timestamptz, out owner text, out verb text, out status text, out lost text
+    attempt jsonb,
+    out token bigint, out at timestamptz, out owner text, out verb text, out status text, out cancelled boolean
 ) language sql immutable parallel safe as $$
     select (attempt ->> 'token')::bigint,
            timestamptz 'epoch' + (attempt ->> 'ended_at')::bigint * interval '1 microsecond',
@@ -9,8 +9,7 @@ create or replace function tenure.receipt_of(
            attempt ->> 'verb',
            case attempt ->> 'outcome' when 'completed' then 'completed' when 'failed' then 'failed'
                                       when 'cancelled' then 'failed' else 'queued' end,
-           case when attempt ->> 'outcome' = 'cancelled' then 'cancelled' when last then 'expired'
-                else 'superseded' end
+           attempt ->> 'outcome' = 'cancelled'
 $$;
 
 -- Removes finished jobs, keeping what L12 and Q7 still promise about them. Those whose key somebody enqueues under at this
@@ -25,17 +24,10 @@ begin
                   where i.id = any (keyed) or not exists (select from tenure.dedup d where d.job = i.id));
     with gone as (
         delete from tenure.finished f where f.id = any (ids) returning f.*
-    ), attempt as (
-        select g.id, r.* from gone g,
-               jsonb_array_elements(g.attempts) with ordinality as a(attempt, ord),
-               tenure.receipt_of(a.attempt, g.owner is null and a.ord = jsonb_array_length(g.attempts)) r
-        union all
-        select g.id, g.token, g.finished_at, g.owner, g.verb, g.status,
-               case g.outcome when 'cancelled' then 'cancelled' else 'expired' end
-          from gone g where g.owner is not null
     ), receipts as (
-        insert into tenure.receipt (job, token, at, owner, verb, status, lost)
-        select a.* from attempt a where a.at > now - interval '1 hour'
+        insert into tenure.receipt (job, token, at, owner, verb, status, cancelled)
+        select g.id, r.* from gone g, jsonb_array_elements(tenure.all_attempts(g)) a(attempt), tenure.receipt_of(a.attempt) r
+         where r.at > now - interval '1 hour'
         on conflict do nothing
     ), keys as (
         update tenure.dedup d set ended = g.status from gone g where d.job = g.id

@@ -1,16 +1,15 @@
 -- Returns the work of one lease that ran out (Q5, L6, L11). The caller holds the lease row.
--- Reply  how many jobs went back, and how many failed for good, with their ids; and the jobs whose tenants and lanes
---        the caller must touch.
+-- Reply  how many jobs went back, and how many failed for good.
 -- Guard  of `of_units`, which the caller has locked, those that still run under this very token.
 create or replace function tenure.recover_units(
     gone tenure.lease, now timestamptz, of_units bigint[],
-    out requeued integer, out failed integer, out spent_ids bigint[],
-    out ids bigint[], out queues text[], out limit_keys text[], out ordering_keys text[], out blocks boolean[]
+    out requeued integer, out failed integer
 ) language plpgsql set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 declare
     -- Its own timeout ended it, not a silence of its worker.
     timed_out boolean := coalesce(gone.ends_at = gone.expires_at, false);
+    ended record;
 begin
     with unit as (
         select u.id, u.ord <= gone.started as started, j.cancel_requested,
@@ -23,19 +22,9 @@ begin
     ), spent as (
         delete from tenure.job j using unit u
          where j.id = u.id and j.running and j.token = gone.token and u.spent
-        returning j.*, u.said,
+        returning j, j.id, j.queue, j.limit_key, j.ordering_key, j.attempt, u.said,
                   case when u.cancel_requested then 'cancelled' when timed_out then 'timeout' else 'crash_limit' end
                       as reason
-    ), kept as (
-        insert into tenure.finished (
-            id, token, created_at, run_at, claimed_at, finished_at, last_beat_at, longest_gap_ms, timeout_ms, beats,
-            priority, attempt, attempts_max, queue, kind, payload, ordering_key, limit_key, status, reason, owner,
-            outcome, verb, result, error, own_error, progress, checkpoint, backoff, attempts)
-        select s.id, s.token, s.created_at, s.run_at, gone.granted_at, now, gone.last_beat_at, gone.longest_gap_ms,
-               s.timeout_ms, gone.beats, s.priority, s.attempt, s.attempts_max, s.queue, s.kind, s.payload,
-               s.ordering_key, s.limit_key, 'failed', s.reason, gone.owner, 'expired', null, null,
-               coalesce(s.said, s.error), s.said is not null, n.progress, n.checkpoint, s.backoff, s.attempts
-          from spent s left join tenure.note n on n.job = s.id
     ), back as (
         update tenure.job j
            set running = false,
@@ -58,11 +47,9 @@ begin
                 union all
                 select b.id, 'expired', b.attempt, null, b.said, 0 from back b) e
          order by e.id, e.rank
-    ), unnoted as (
-        delete from tenure.note n using spent s where n.job = s.id
     ), receipts as (
-        insert into tenure.receipt (job, token, at, owner, verb, status, lost)
-        select b.id, r.* from back b, tenure.receipt_of(b.evicted, false) r
+        insert into tenure.receipt (job, token, at, owner, verb, status, cancelled)
+        select b.id, r.* from back b, tenure.receipt_of(b.evicted) r
          where b.evicted is not null and r.at > now - interval '1 hour'
         on conflict do nothing
     ), gated as (
@@ -72,9 +59,19 @@ begin
         select b.id, b.queue, b.limit_key, b.ordering_key, false from back b
          where b.limit_key is not null or b.ordering_key is not null
     )
-    select (select count(*) from back), (select count(*) from spent), (select array_agg(s.id) from spent s),
-           array_agg(g.id), array_agg(g.queue), array_agg(g.limit_key), array_agg(g.ordering_key), array_agg(g.blocks)
-      into requeued, failed, spent_ids, ids, queues, limit_keys, ordering_keys, blocks from gated g;
+    select (select count(*) from back) as back,
+           (select array_agg(tenure.to_history(s.j, gone, now, s.reason, 'expired', s.said)) from spent s) as spent,
+           array_agg(g.id) as ids, array_agg(g.queue) as queues, array_agg(g.limit_key) as limit_keys,
+           array_agg(g.ordering_key) as ordering_keys, array_agg(g.blocks) as blocks
+      into ended from gated g;
+    requeued := ended.back;
+    failed := coalesce(cardinality(ended.spent), 0);
+    if ended.ids is not null then
+        perform tenure.touch_ended(ended.ids, ended.queues, ended.limit_keys, ended.ordering_keys, ended.blocks);
+    end if;
+    if failed > 0 then
+        perform tenure.forget_unkept(ended.spent, array[gone.queue], now);
+    end if;
 end $$;
 
 -- Returns the work of leases that ran out, at most `leases_max` of them, oldest first (L7).
@@ -99,12 +96,6 @@ declare
     returned integer;
     still integer;
     wait interval;
-    spent_ids bigint[] := '{}';
-    gated_ids bigint[] := '{}';
-    of_queues text[] := '{}';
-    limit_keys text[] := '{}';
-    ordering_keys text[] := '{}';
-    blocks boolean[] := '{}';
     -- Read after the lock, for each row: waiting for it may have taken long (L5).
     now timestamptz;
 begin
@@ -132,12 +123,6 @@ begin
             returned := one.requeued + one.failed;
             requeued := requeued + one.requeued;
             failed := failed + one.failed;
-            spent_ids := spent_ids || one.spent_ids;
-            gated_ids := gated_ids || one.ids;
-            of_queues := of_queues || one.queues;
-            limit_keys := limit_keys || one.limit_keys;
-            ordering_keys := ordering_keys || one.ordering_keys;
-            blocks := blocks || one.blocks;
         exception
             when transaction_rollback or insufficient_resources or operator_intervention or lock_not_available
                  or system_error then
@@ -151,12 +136,6 @@ begin
                         returned := returned + one.requeued + one.failed;
                         requeued := requeued + one.requeued;
                         failed := failed + one.failed;
-                        spent_ids := spent_ids || one.spent_ids;
-                        gated_ids := gated_ids || one.ids;
-                        of_queues := of_queues || one.queues;
-                        limit_keys := limit_keys || one.limit_keys;
-                        ordering_keys := ordering_keys || one.ordering_keys;
-                        blocks := blocks || one.blocks;
                     exception
                         when transaction_rollback or insufficient_resources or operator_intervention
                              or lock_not_available or system_error then
@@ -188,13 +167,6 @@ begin
            and (gone.stuck_until is null or gone.stuck_until <= now - interval '1 second' or gone.left_count <> still
                 or wait > interval '0');
     end loop;
-    if gated_ids <> '{}' then
-        perform tenure.touch_ended(gated_ids, of_queues, limit_keys, ordering_keys, blocks);
-    end if;
-    if spent_ids <> '{}' then
-        perform tenure.forget_unkept(spent_ids, array(select distinct f.queue from tenure.finished f
-                                                      where f.id = any (spent_ids)), now);
-    end if;
     if queues is null then
         perform tenure.walk_gates(5000);
     end if;

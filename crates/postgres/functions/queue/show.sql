@@ -1,32 +1,32 @@
 -- Looking at one thing, for whoever works and may read no table. They run with the rights of their owner.
 
--- One job, finished or not.
--- Reply    no row if it is not on record. `attempts` are the ended ones; of a finished job all but the last.
+-- Jobs, finished or not.
+-- Reply    no row for what is not on record. `attempts` are the ended ones; of a finished job all but the last.
 -- Indexes  job_pkey, finished_pkey, lease_pkey, note_pkey.
-create or replace function tenure.show_job(of_job bigint) returns table (
+create or replace function tenure.show_job(variadic ids bigint[]) returns table (
     id bigint, queue text, kind text, payload text, priority integer, created_at timestamptz, run_at timestamptz,
     attempt integer, attempts_max integer, backoff double precision[], timeout_ms bigint, ordering_key text,
     limit_key text, cancel_requested boolean, status text, reason text, result text, error text, progress text,
-    checkpoint text, token bigint, attempts jsonb, owner text, claimed_at timestamptz, expires_at timestamptz, beats
-    integer, last_beat_at timestamptz, longest_gap_ms bigint, finished_at timestamptz, outcome text, verb text,
-    final_error text
+    checkpoint text, token bigint, attempts jsonb, owner text, claimed_at timestamptz, lease_ms bigint,
+    expires_at timestamptz, beats integer, last_beat_at timestamptz, longest_gap_ms bigint, finished_at timestamptz,
+    outcome text, verb text, final_error text
 ) language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     select j.id, j.queue, j.kind, j.payload, j.priority, j.created_at, j.run_at, j.attempt, j.attempts_max, j.backoff,
-           j.timeout_ms, j.ordering_key, j.limit_key, j.cancel_requested, case when j.running then 'running' else 'queued' end as status, null::text as reason,
-           null::text as result, j.error, n.progress, n.checkpoint, j.token, j.attempts,
-           l.owner, l.granted_at as claimed_at, l.expires_at, l.beats, l.last_beat_at, l.longest_gap_ms,
-           null::timestamptz as finished_at, null::text as outcome, null::text as verb, null::text as final_error
+           j.timeout_ms, j.ordering_key, j.limit_key, j.cancel_requested,
+           case when j.running then 'running' else 'queued' end, null, null, j.error, n.progress, n.checkpoint,
+           j.token, j.attempts, l.owner, l.granted_at, l.lease_ms, l.expires_at, l.beats, l.last_beat_at,
+           l.longest_gap_ms, null, null, null, null
       from tenure.job j
       left join tenure.lease l on j.running and l.token = j.token
       left join tenure.note n on n.job = j.id
-     where j.id = of_job
+     where j.id = any (ids)
     union all
     select f.id, f.queue, f.kind, f.payload, f.priority, f.created_at, f.run_at, f.attempt, f.attempts_max, f.backoff,
-           f.timeout_ms, f.ordering_key, f.limit_key, false, f.status, f.reason, f.result, f.error, f.progress, f.checkpoint, f.token, f.attempts,
-           f.owner, f.claimed_at, null, f.beats, f.last_beat_at, f.longest_gap_ms,
-           f.finished_at, f.outcome, f.verb, case when f.own_error then f.error end as final_error
+           f.timeout_ms, f.ordering_key, f.limit_key, false, f.status, f.reason, f.result, f.error, f.progress,
+           f.checkpoint, f.token, f.attempts, f.owner, f.claimed_at, null, null, f.beats, f.last_beat_at,
+           f.longest_gap_ms, f.finished_at, f.outcome, f.verb, case when f.own_error then f.error end
       from tenure.finished f
-     where f.id = of_job
+     where f.id = any (ids)
 $$;
 
 -- Queues by name, with their counts.

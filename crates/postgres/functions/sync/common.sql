@@ -61,7 +61,6 @@ declare
     the tenure.sync_job;
     one tenure.sync_chunk;
     kept tenure.sync_receipt;
-    last_token bigint;
     on_record boolean;
 begin
     select j.* into the from tenure.sync_job j where j.id = of_sync;
@@ -70,29 +69,24 @@ begin
         return;
     end if;
     if hash = '' then
-        last_token := the.token;
         on_record := true;
     else
         select c.* into one from tenure.sync_chunk c where c.matrix_id = the.matrix_id and c.chunk_hash = hash;
-        last_token := one.token;
         on_record := one.sync is not distinct from of_sync;
         the.token := one.token;
         the.locked_by := one.locked_by;
+        the.locked_until := one.locked_until;
     end if;
     select r.* into kept from tenure.sync_receipt r
      where r.sync = of_sync and r.chunk_hash = hash and r.token = of_token and r.owner = of_owner;
-    if found then
-        if kept.verb is not null and kept.verb = of_verb then
-            state := kept.state;
-            return;
-        end if;
-        lost := case when kept.verb is not null then 'finished' when kept.cancelled then 'cancelled'
-                     when last_token = of_token then 'expired' else 'superseded' end;
-    elsif on_record and the.token = of_token and the.locked_by = of_owner then
-        lost := 'expired';
-    else
-        lost := 'unknown';
+    select v.state, v.lost into state, lost from tenure.judge_claim(
+        of_verb, of_token, found, kept.verb, kept.state, kept.cancelled, the.token,
+        case when on_record and the.token = of_token and the.locked_by = of_owner then the.locked_until end, now) v;
+    if state is not null then
+        return;
     end if;
+    -- The caller has seen that it is not held: what a transaction that is still open has renewed is not yet.
+    lost := coalesce(lost, 'expired');
     if on_record or kept.token is not null then
         insert into tenure.sync_event as e (at, sync, chunk_hash, what, token, owner, verb, lost)
         values (now, of_sync, hash, 'refused', of_token, of_owner, of_verb, sync_judge.lost)

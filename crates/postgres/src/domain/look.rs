@@ -1,7 +1,7 @@
 //! Looking: one domain, pages of them, what happened.
 
 use crate::PostgresStore;
-use crate::value::{at, at_opt, get};
+use crate::value::{at, at_opt, get, page};
 use tenure_core::Page;
 use tenure_core::Token;
 use tenure_core::domain::{DomainInfo, Event, LeaseInfo, Refused, Settings, State, Verb, What, in_order};
@@ -38,8 +38,7 @@ async fn list(
             &[(&only, Type::TEXT), (&after, Type::TEXT), (&ask, Type::INT8), (&state, Type::TEXT)],
         )
         .await?;
-    let items = rows.iter().take(limit as usize).map(info).collect::<Result<_>>()?;
-    Ok(Page { items, more: rows.len() > limit as usize })
+    page(&rows, limit, info)
 }
 
 pub(super) async fn events(store: &PostgresStore, name: &str) -> Result<Vec<Event>> {

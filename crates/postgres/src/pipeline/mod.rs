@@ -5,7 +5,7 @@ mod work;
 
 use crate::PostgresStore;
 use crate::upkeep::first;
-use crate::value::{backoff_text, get};
+use crate::value::{backoff_text, get, page};
 use async_trait::async_trait;
 use std::collections::BTreeSet;
 use tenure_core::Page;
@@ -69,7 +69,7 @@ impl PipelineStore for PostgresStore {
         let ask = i64::from(limit) + 1;
         let sql = include_str!("../../queries/pipeline/definitions.sql");
         let rows = self.database.read(sql, &[(&after, Type::TEXT), (&ask, Type::INT8)]).await?;
-        page(rows.iter().map(row::pipeline), limit)
+        page(&rows, limit, row::pipeline)
     }
 
     async fn start_run(&self, run: NewRun) -> Result<std::result::Result<RunId, StartRefusal>> {
@@ -228,7 +228,7 @@ impl PipelineStore for PostgresStore {
                 &[(&filter.pipeline, Type::TEXT), (&status, Type::TEXT), (&before, Type::INT8), (&ask, Type::INT8)],
             )
             .await?;
-        page(rows.iter().map(row::run), limit)
+        page(&rows, limit, row::run)
     }
 
     async fn segments(&self, id: RunId, stage: &str, after: Option<i64>, limit: u32) -> Result<Page<Unit>> {
@@ -241,7 +241,7 @@ impl PipelineStore for PostgresStore {
             (&ask, Type::INT8),
         ];
         let rows = self.database.read(sql, &params).await?;
-        page(rows.iter().map(row::unit), limit)
+        page(&rows, limit, row::unit)
     }
 
     async fn run_history(&self, id: RunId, limit: u32) -> Result<History> {
@@ -260,12 +260,4 @@ impl PipelineStore for PostgresStore {
         let row = first(self.database.write(sql, &[(&max, Type::INT4), (&kept, Type::INT8)]).await?)?;
         Ok(get::<i32>(&row, "pruned")? as u32)
     }
-}
-
-/// What was asked for, and whether there was more.
-fn page<T>(items: impl Iterator<Item = Result<T>>, limit: u32) -> Result<Page<T>> {
-    let mut items = items.collect::<Result<Vec<T>>>()?;
-    let more = items.len() > limit as usize;
-    items.truncate(limit as usize);
-    Ok(Page { items, more })
 }

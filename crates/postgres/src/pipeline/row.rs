@@ -1,43 +1,19 @@
 //! Rows of pipelines, between the database and core.
 
-use crate::value::{at, at_opt, get};
+use crate::value::{at, at_opt, backoff, get, pulse, some_word, word};
 use serde_json::Value;
 use tenure_core::lease::Lease;
-use tenure_core::lease::Pulse;
 use tenure_core::pipeline::{
     Attempt, Definition, Event, Outcome, PipelineInfo, Reason, Record, Run, RunId, RunStatus, SegmentCounts, StageInfo,
     Status, Unit, Verb, What,
 };
-use tenure_core::retry::Backoff;
 use tenure_core::{LostReason, Token};
 use tenure_store::{Result, StoreError};
 use tokio_postgres::Row;
 
-fn word_opt<T>(row: &Row, column: &str, parse: fn(&str) -> Option<T>) -> Result<Option<T>> {
-    let Some(word) = get::<Option<&str>>(row, column)? else { return Ok(None) };
-    parse(word).map(Some).ok_or_else(|| StoreError::broken(format!("column {column} holds `{word}`")))
-}
-
-fn word<T>(row: &Row, column: &str, parse: fn(&str) -> Option<T>) -> Result<T> {
-    word_opt(row, column, parse)?.ok_or_else(|| StoreError::broken(format!("column {column} holds nothing")))
-}
-
 /// What is kept as an empty text where there is nothing.
 fn filled(row: &Row, column: &str) -> Result<Option<String>> {
     Ok(Some(get::<String>(row, column)?).filter(|text| !text.is_empty()))
-}
-
-fn pulse(row: &Row) -> Result<Pulse> {
-    Ok(Pulse {
-        beats: get::<i32>(row, "beats")? as u32,
-        last_beat_at: at_opt(row, "last_beat_at")?,
-        longest_gap_ms: get::<i64>(row, "longest_gap_ms")? as u64,
-    })
-}
-
-fn backoff(parts: &[f64]) -> Option<Backoff> {
-    let [initial_ms, factor, max_ms, jitter] = parts else { return None };
-    Some(Backoff { initial_ms: *initial_ms as u64, factor: *factor, max_ms: *max_ms as u64, jitter: *jitter })
 }
 
 pub(super) fn record(row: &Row) -> Result<Option<Record>> {
@@ -51,7 +27,8 @@ pub(super) fn unit(row: &Row) -> Result<Unit> {
     let owner: Option<String> = get(row, "owner")?;
     let lease = match (owner, token, at_opt(row, "granted_at")?, at_opt(row, "expires_at")?) {
         (Some(owner), Some(token), Some(granted_at), Some(expires_at)) => {
-            Some(Lease { owner, token, granted_at, expires_at, pulse: pulse(row)? })
+            let lease_ms = get::<i64>(row, "granted_ms")? as u64;
+            Some(Lease { owner, token, granted_at, lease_ms, expires_at, pulse: pulse(row)? })
         }
         _ => None,
     };
@@ -65,11 +42,11 @@ pub(super) fn unit(row: &Row) -> Result<Unit> {
         priority: get(row, "priority")?,
         lease_ms: get::<i64>(row, "lease_ms")? as u64,
         attempts_max: get::<i32>(row, "attempts_max")? as u32,
-        backoff: get::<Option<Vec<f64>>>(row, "backoff")?.and_then(|parts| backoff(&parts)),
+        backoff: backoff(row)?,
         segmented: get(row, "segmented")?,
         split: get(row, "split")?,
-        status: word(row, "status", Status::parse)?,
-        reason: word_opt(row, "reason", Reason::parse)?,
+        status: some_word(row, "status", Status::parse)?,
+        reason: word(row, "reason", Reason::parse)?,
         retry_at: at_opt(row, "retry_at")?,
         attempt: get::<i32>(row, "attempt")? as u32,
         input: get(row, "input")?,
@@ -79,7 +56,6 @@ pub(super) fn unit(row: &Row) -> Result<Unit> {
         record: record(row)?,
         token,
         lease,
-        granted_ms: get::<i64>(row, "granted_ms")? as u64,
         changed_at: at(row, "changed_at")?,
     })
 }
@@ -103,7 +79,7 @@ pub(super) fn run(row: &Row) -> Result<Run> {
         pipeline: get(row, "pipeline")?,
         version: get::<i32>(row, "version")? as u32,
         input: get(row, "input")?,
-        status: word(row, "status", RunStatus::parse)?,
+        status: some_word(row, "status", RunStatus::parse)?,
         paused: get(row, "paused")?,
         created_at: at(row, "created_at")?,
         finished_at: at_opt(row, "finished_at")?,
@@ -129,9 +105,9 @@ pub(super) fn attempt(row: &Row) -> Result<Attempt> {
         owner: get(row, "owner")?,
         claimed_at: at(row, "claimed_at")?,
         ended_at: at(row, "ended_at")?,
-        outcome: word(row, "outcome", Outcome::parse)?,
-        verb: word_opt(row, "verb", Verb::parse)?,
-        status: word(row, "status", Status::parse)?,
+        outcome: some_word(row, "outcome", Outcome::parse)?,
+        verb: word(row, "verb", Verb::parse)?,
+        status: some_word(row, "status", Status::parse)?,
         error: get(row, "error")?,
         pulse: pulse(row)?,
     })
@@ -144,13 +120,13 @@ pub(super) fn event(row: &Row) -> Result<Event> {
         at: at(row, "at")?,
         stage: filled(row, "stage")?,
         segment: filled(row, "segment")?,
-        what: word(row, "what", What::parse)?,
+        what: some_word(row, "what", What::parse)?,
         token: get::<Option<i64>>(row, "token")?.map(Token),
         owner: get(row, "owner")?,
         attempt: get::<Option<i32>>(row, "attempt")?.map(|n| n as u32),
-        verb: word_opt(row, "verb", Verb::parse)?,
-        lost: word_opt(row, "lost", LostReason::parse)?,
-        reason: word_opt(row, "reason", Reason::parse)?,
+        verb: word(row, "verb", Verb::parse)?,
+        lost: word(row, "lost", LostReason::parse)?,
+        reason: word(row, "reason", Reason::parse)?,
         until: at_opt(row, "until")?,
         error: get(row, "error")?,
         count: get::<i32>(row, "count")? as u32,

@@ -3,11 +3,11 @@
 use super::row;
 use crate::PostgresStore;
 use crate::upkeep::first;
-use crate::value::{at, at_opt, get};
-use std::collections::{BTreeSet, HashMap};
+use crate::value::{at, at_opt, get, in_order, rounds, some_word, word};
+use std::collections::BTreeSet;
 use tenure_core::pipeline::{
     Act, Beat, Beaten, Claim, ClaimedUnit, Claims, Ended, Ending, RECOVERED_PER_CLAIM, Record, Refusal, RunId, Status,
-    UnitKey, compose_input,
+    compose_input,
 };
 use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Token};
@@ -72,7 +72,7 @@ fn claimed(row: &Row, claim: &Claim) -> Result<ClaimedUnit> {
 
 pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Beat>) -> Result<Vec<Fenced<Beaten>>> {
     let mut answers: Vec<Option<Fenced<Beaten>>> = vec![None; beats.len()];
-    for round in rounds(beats) {
+    for round in rounds(beats, |beat| beat.unit.clone()) {
         let rows = match round.as_slice() {
             [(_, beat)] => beat_one(store, beat).await?,
             many => beat_many(store, many).await?,
@@ -83,26 +83,11 @@ pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Beat>) -> Result
             let slot = slot.ok_or_else(|| StoreError::broken(format!("an answer to heartbeat {ord}")))?;
             answers[slot] = Some(match at_opt(row, "lease_expires_at")? {
                 Some(lease_expires_at) => Ok(Beaten { lease_expires_at }),
-                None => Err(lost(get(row, "lost")?)?),
+                None => Err(some_word(row, "lost", LostReason::parse)?),
             });
         }
     }
-    let short = || StoreError::broken("a heartbeat was not answered");
-    answers.into_iter().map(|answer| answer.ok_or_else(short)).collect()
-}
-
-/// Splits heartbeats into rounds in which no unit appears twice, each with its place.
-fn rounds(beats: Vec<Beat>) -> Vec<Vec<(usize, Beat)>> {
-    let mut seen: HashMap<UnitKey, usize> = HashMap::with_capacity(beats.len());
-    let mut rounds: Vec<Vec<(usize, Beat)>> = Vec::new();
-    for (at, beat) in beats.into_iter().enumerate() {
-        let round = seen.entry(beat.unit.clone()).and_modify(|round| *round += 1).or_insert(0);
-        if rounds.len() <= *round {
-            rounds.push(Vec::new());
-        }
-        rounds[*round].push((at, beat));
-    }
-    rounds
+    in_order(answers)
 }
 
 /// What a beat records of its outputs, as it is kept.
@@ -158,16 +143,12 @@ async fn beat_many(store: &PostgresStore, beats: &[(usize, Beat)]) -> Result<Vec
         .await
 }
 
-/// `tenure.finish_unit` reads this delay of a fail as "never again" …
-const NEVER: i64 = -1;
-/// … and this as "never again, it is not wanted".
-const CANCEL: i64 = -3;
-
 pub(super) async fn finish(store: &PostgresStore, ending: Ending) -> Result<std::result::Result<Ended, Refusal>> {
     let Ending { unit, owner, token, act } = ending;
     let segment = unit.segment.as_deref().unwrap_or("");
     let verb = act.verb().as_str();
-    let (mut output, mut record, mut error, mut delay, mut chance) = (None, None, None, None::<i64>, None::<f64>);
+    let (mut output, mut record, mut error) = (None, None, None);
+    let (mut never, mut delay, mut chance) = (None::<&str>, None::<i64>, None::<f64>);
     let (mut names, mut inputs): (Vec<String>, Vec<Option<String>>) = (Vec::new(), Vec::new());
     match act {
         Act::Complete { output: of, record: brought } => {
@@ -177,8 +158,8 @@ pub(super) async fn finish(store: &PostgresStore, ending: Ending) -> Result<std:
         Act::Fail { error: of, retry } => {
             error = Some(of);
             match retry {
-                Retry::Never => delay = Some(NEVER),
-                Retry::Cancel => delay = Some(CANCEL),
+                Retry::Never => never = Some("failed"),
+                Retry::Cancel => never = Some("cancelled"),
                 Retry::In { delay_ms } => delay = Some(delay_ms as i64),
                 Retry::Policy { chance: of } | Retry::TimedOut { chance: of } => chance = Some(of),
             }
@@ -192,7 +173,7 @@ pub(super) async fn finish(store: &PostgresStore, ending: Ending) -> Result<std:
         store
             .database
             .write(
-                "select * from tenure.finish_unit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+                "select * from tenure.finish_unit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
                 &[
                     (&unit.run.0, Type::INT8),
                     (&unit.stage, Type::TEXT),
@@ -203,6 +184,7 @@ pub(super) async fn finish(store: &PostgresStore, ending: Ending) -> Result<std:
                     (&output, Type::TEXT),
                     (&record, Type::TEXT),
                     (&error, Type::TEXT),
+                    (&never, Type::TEXT),
                     (&delay, Type::INT8),
                     (&chance, Type::FLOAT8),
                     (&names, Type::TEXT_ARRAY),
@@ -211,23 +193,19 @@ pub(super) async fn finish(store: &PostgresStore, ending: Ending) -> Result<std:
             )
             .await?,
     )?;
-    if let Some(word) = get::<Option<&str>>(&row, "lost")? {
-        return Ok(Err(Refusal::Lost(lost(word)?)));
+    if let Some(reason) = word(&row, "lost", LostReason::parse)? {
+        return Ok(Err(Refusal::Lost(reason)));
     }
     match get::<Option<&str>>(&row, "refused")? {
         Some("already_split") => return Ok(Err(Refusal::AlreadySplit)),
-        Some(_) => return Ok(Err(Refusal::NotSegmented)),
+        Some("not_segmented") => return Ok(Err(Refusal::NotSegmented)),
+        Some(other) => return Err(StoreError::broken(format!("refusal `{other}`"))),
         None => {}
     }
-    let word: &str = get(&row, "status")?;
-    let status = Status::parse(word).ok_or_else(|| StoreError::broken(format!("status `{word}`")))?;
+    let status = some_word(&row, "status", Status::parse)?;
     let already: bool = get(&row, "already")?;
     if !already {
         store.wake_pipelines(get::<Option<&str>>(&row, "pipeline")?, true);
     }
     Ok(Ok(Ended { status, already }))
-}
-
-fn lost(word: &str) -> Result<LostReason> {
-    LostReason::parse(word).ok_or_else(|| StoreError::broken(format!("`{word}` is no reason to lose a lease")))
 }

@@ -1,12 +1,12 @@
 //! Finish: many endings in one statement, each answered on its own.
 
-use super::{in_order, lost, rounds};
 use crate::PostgresStore;
 use crate::pool::{Param, Refused};
-use crate::value::get;
+use crate::value::{get, in_order, rounds, some_word, word};
+use tenure_core::LostReason;
 use tenure_core::queue::{Act, Ended, Ending, Status};
 use tenure_core::retry::Retry;
-use tenure_store::{Fenced, Result, StoreError};
+use tenure_store::{Fenced, Result};
 use tokio_postgres::types::Type;
 
 /// `tenure.finish` reads this delay of a fail as "never again" …
@@ -92,13 +92,9 @@ async fn end(
     for row in &rows {
         let ord = get::<i64>(row, "ord")? as usize - 1;
         let (i, _) = round[ord];
-        answers[i] = Some(match get::<Option<&str>>(row, "lost")? {
-            Some(word) => Err(lost(word)?),
-            None => {
-                let word: &str = get(row, "status")?;
-                let status = Status::parse(word).ok_or_else(|| StoreError::broken(format!("status `{word}`")))?;
-                Ok(Ended { status, already: get(row, "already")? })
-            }
+        answers[i] = Some(match word(row, "lost", LostReason::parse)? {
+            Some(reason) => Err(reason),
+            None => Ok(Ended { status: some_word(row, "status", Status::parse)?, already: get(row, "already")? }),
         });
         wakes.extend(get::<Option<&str>>(row, "wakes")?);
     }

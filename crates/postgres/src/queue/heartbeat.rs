@@ -1,9 +1,9 @@
 //! Heartbeats and started marks: they touch the lease, never the job.
 
-use super::{in_order, lost, rounds};
 use crate::PostgresStore;
 use crate::upkeep::first;
-use crate::value::{at_opt, get};
+use crate::value::{at_opt, get, in_order, rounds, some_word, word};
+use tenure_core::LostReason;
 use tenure_core::queue::{Beat, Beaten, JobId, Start};
 use tenure_store::{Fenced, Result};
 use tokio_postgres::types::Type;
@@ -52,12 +52,12 @@ pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Beat>) -> Result
 }
 
 /// Why a heartbeat was refused; in a statement of its own, which sees what was committed meanwhile.
-async fn refused(store: &PostgresStore, beat: &Beat) -> Result<tenure_core::LostReason> {
+async fn refused(store: &PostgresStore, beat: &Beat) -> Result<LostReason> {
     let job = beat.job.map(|job| job.0);
     let sql = "select tenure.refuse_heartbeat($1, $2, $3) as lost";
     let params = [(&job as _, Type::INT8), (&beat.owner as _, Type::TEXT), (&beat.token.0 as _, Type::INT8)];
     let row = first(store.urgent.write(sql, &params).await?)?;
-    lost(get(&row, "lost")?)
+    some_word(&row, "lost", LostReason::parse)
 }
 
 pub(super) async fn start(store: &PostgresStore, start: Start) -> Result<Fenced<()>> {
@@ -65,8 +65,5 @@ pub(super) async fn start(store: &PostgresStore, start: Start) -> Result<Fenced<
     let sql = "select tenure.start($1, $2, $3) as lost";
     let params = [(&start.token.0 as _, Type::INT8), (&start.owner as _, Type::TEXT), (&count as _, Type::INT4)];
     let row = first(store.urgent.write(sql, &params).await?)?;
-    match get::<Option<&str>>(&row, "lost")? {
-        None => Ok(Ok(())),
-        Some(word) => Ok(Err(lost(word)?)),
-    }
+    Ok(word(&row, "lost", LostReason::parse)?.map_or(Ok(()), Err))
 }

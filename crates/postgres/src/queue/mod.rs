@@ -12,13 +12,12 @@ pub(crate) use enqueue::EVERY_QUEUE;
 
 use crate::PostgresStore;
 use async_trait::async_trait;
-use tenure_core::LostReason;
 use tenure_core::Page;
 use tenure_core::queue::{
     Beat, Beaten, Change, Claim, Claims, Conflict, Ended, Ending, Enqueued, Event, Filter, Job, JobId, NewJob,
     Operation, QueueInfo, Refusal, Situation, Start, Status, Worker,
 };
-use tenure_store::{Fenced, QueueStore, Result, Signals, StoreError};
+use tenure_store::{Fenced, QueueStore, Result, Signals};
 
 #[async_trait]
 impl QueueStore for PostgresStore {
@@ -89,30 +88,4 @@ impl QueueStore for PostgresStore {
     fn signals(&self) -> &Signals {
         &self.signals
     }
-}
-
-fn lost(word: &str) -> Result<LostReason> {
-    LostReason::parse(word).ok_or_else(|| StoreError::broken(format!("`{word}` is no reason to lose a lease")))
-}
-
-/// Splits a batch into rounds in which no key appears twice: the functions answer each key once, and what is asked
-/// twice in one call is asked one after the other.
-fn rounds<T, K: std::hash::Hash + Eq>(items: Vec<T>, key: impl Fn(&T) -> K) -> Vec<Vec<(usize, T)>> {
-    let mut seen: std::collections::HashMap<K, usize> = std::collections::HashMap::with_capacity(items.len());
-    let mut rounds: Vec<Vec<(usize, T)>> = Vec::new();
-    for (i, item) in items.into_iter().enumerate() {
-        let round = seen.entry(key(&item)).and_modify(|round| *round += 1).or_insert(0);
-        if rounds.len() <= *round {
-            rounds.push(Vec::new());
-        }
-        rounds[*round].push((i, item));
-    }
-    rounds
-}
-
-/// The answers of all rounds in the order of the questions.
-fn in_order<T>(answers: Vec<Option<T>>) -> Result<Vec<T>> {
-    let count = answers.len();
-    let answers: Vec<T> = answers.into_iter().flatten().collect();
-    if answers.len() == count { Ok(answers) } else { Err(StoreError::broken("a batch was not answered whole")) }
 }

@@ -1,7 +1,7 @@
 //! Looking: one job, its events, lists and counts.
 
 use crate::PostgresStore;
-use crate::value::{self, get};
+use crate::value::{self, get, page};
 use tenure_core::Page;
 use tenure_core::bounds::COUNT_MAX;
 use tenure_core::queue::{Event, Filter, Job, JobId, QueueInfo, Status};
@@ -64,6 +64,5 @@ async fn list(store: &PostgresStore, only: Option<&str>, after: Option<&str>, li
             &[(&only, Type::TEXT), (&after, Type::TEXT), (&ask, Type::INT8), (&count_to, Type::INT8)],
         )
         .await?;
-    let items = rows.iter().take(limit as usize).map(value::queue).collect::<Result<_>>()?;
-    Ok(Page { items, more: rows.len() > limit as usize })
+    page(&rows, limit, value::queue)
 }

@@ -1,7 +1,7 @@
 //! Looking: one schedule, lists, firings, and what is due.
 
 use crate::PostgresStore;
-use crate::value::{At, at, at_opt, backoff, get, word};
+use crate::value::{At, at, at_opt, backoff, get, page, some_word};
 use tenure_core::Page;
 use tenure_core::Time;
 use tenure_core::queue::{JobId, NewJob};
@@ -25,8 +25,7 @@ async fn list(store: &PostgresStore, only: Option<&str>, after: Option<&str>, li
     let sql = include_str!("../../queries/schedule/schedules.sql");
     let params = [(&only as _, Type::TEXT), (&after as _, Type::TEXT), (&ask as _, Type::INT8)];
     let rows = store.database.read(sql, &params).await?;
-    let items = rows.iter().take(limit as usize).map(read).collect::<Result<_>>()?;
-    Ok(Page { items, more: rows.len() > limit as usize })
+    page(&rows, limit, read)
 }
 
 pub(super) async fn firings(
@@ -39,10 +38,9 @@ pub(super) async fn firings(
     let sql = include_str!("../../queries/schedule/firings.sql");
     let params = [(&name as _, Type::TEXT), (&before as _, Type::TIMESTAMPTZ), (&ask as _, Type::INT8)];
     let rows = store.database.read(sql, &params).await?;
-    let firing =
-        |row| Ok(Firing { slot: at(row, "slot")?, fired_at: at(row, "fired_at")?, job: JobId(get(row, "job")?) });
-    let items = rows.iter().take(limit as usize).map(firing).collect::<Result<_>>()?;
-    Ok(Page { items, more: rows.len() > limit as usize })
+    page(&rows, limit, |row| {
+        Ok(Firing { slot: at(row, "slot")?, fired_at: at(row, "fired_at")?, job: JobId(get(row, "job")?) })
+    })
 }
 
 pub(super) async fn due(store: &PostgresStore, limit: u32) -> Result<Due> {
@@ -67,7 +65,7 @@ pub(super) async fn due(store: &PostgresStore, limit: u32) -> Result<Due> {
 }
 
 fn catch_up(row: &Row) -> Result<CatchUp> {
-    word(row, "catch_up", CatchUp::parse)?.ok_or_else(|| StoreError::broken("a schedule without a policy"))
+    some_word(row, "catch_up", CatchUp::parse)
 }
 
 fn read(row: &Row) -> Result<Schedule> {
@@ -80,7 +78,7 @@ fn read(row: &Row) -> Result<Schedule> {
     job.priority = get(row, "priority")?;
     job.attempts_max = get::<i32>(row, "attempts_max")? as u32;
     job.timeout_ms = get::<Option<i64>>(row, "timeout_ms")?.map(|ms| ms as u64);
-    job.backoff = get::<Option<Vec<f64>>>(row, "backoff")?.and_then(|parts| backoff(&parts));
+    job.backoff = backoff(row)?;
     job.ordering_key = get(row, "ordering_key")?;
     job.limit_key = get(row, "limit_key")?;
     Ok(Schedule {

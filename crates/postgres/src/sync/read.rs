@@ -2,6 +2,7 @@
 
 use super::value;
 use crate::PostgresStore;
+use crate::value::page;
 use tenure_core::Page;
 use tenure_core::sync::{Chunk, ChunkFilter, State, Sync, SyncEvent, SyncFilter, SyncId, SyncInfo};
 use tenure_store::Result;
@@ -35,8 +36,7 @@ pub(super) async fn syncs(
         (&state as _, Type::TEXT),
     ];
     let rows = store.database.read(include_str!("../../queries/sync/jobs.sql"), &params).await?;
-    let items = rows.iter().take(limit as usize).map(value::sync).collect::<Result<_>>()?;
-    Ok(Page { items, more: rows.len() > limit as usize })
+    page(&rows, limit, value::sync)
 }
 
 pub(super) async fn chunk(store: &PostgresStore, id: SyncId, chunk_hash: &str) -> Result<Option<Chunk>> {
@@ -57,8 +57,7 @@ pub(super) async fn chunks(
     let params =
         [(&id.0 as _, Type::INT8), (&after as _, Type::INT8), (&ask as _, Type::INT8), (&state as _, Type::TEXT)];
     let rows = store.database.read(include_str!("../../queries/sync/chunks.sql"), &params).await?;
-    let items = rows.iter().take(limit as usize).map(value::chunk).collect::<Result<_>>()?;
-    Ok(Page { items, more: rows.len() > limit as usize })
+    page(&rows, limit, value::chunk)
 }
 
 pub(super) async fn events(store: &PostgresStore, id: SyncId, limit: u32) -> Result<Vec<SyncEvent>> {

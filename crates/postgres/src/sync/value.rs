@@ -1,37 +1,31 @@
 //! Rows of syncs, chunks and events, as core knows them.
 
 use super::verbs::state;
-use crate::value::{at, at_opt, get};
-use tenure_core::lease::Pulse;
-use tenure_core::sync::{Chunk, Lock, Progress, Reason, Standing, Sync, SyncEvent, SyncId, Verb, What};
+use crate::value::{at, at_opt, get, pulse, word};
+use tenure_core::lease::Lease;
+use tenure_core::sync::{Chunk, Progress, Reason, Standing, Sync, SyncEvent, SyncId, Verb, What};
 use tenure_core::{LostReason, Token};
 use tenure_store::{Result, StoreError};
 use tokio_postgres::Row;
 
-fn word<T>(row: &Row, column: &str, parse: fn(&str) -> Option<T>) -> Result<Option<T>> {
-    let Some(word) = get::<Option<&str>>(row, column)? else { return Ok(None) };
-    parse(word).map(Some).ok_or_else(|| StoreError::broken(format!("column {column} holds `{word}`")))
-}
-
 fn standing(row: &Row) -> Result<Standing> {
-    let lock = match get::<Option<String>>(row, "locked_by")? {
-        None => None,
-        Some(owner) => Some(Lock {
+    let (token, claimed_at) = (get::<Option<i64>>(row, "token")?.map(Token), at_opt(row, "claimed_at")?);
+    let lease = match (get(row, "locked_by")?, token, claimed_at) {
+        (Some(owner), Some(token), Some(granted_at)) => Some(Lease {
             owner,
-            until: at(row, "locked_until")?,
+            token,
+            granted_at,
             lease_ms: get::<i64>(row, "lease_ms")? as u64,
-            told: get(row, "told")?,
-            pulse: Pulse {
-                beats: get::<i32>(row, "beats")? as u32,
-                last_beat_at: at_opt(row, "last_beat_at")?,
-                longest_gap_ms: get::<i64>(row, "longest_gap_ms")? as u64,
-            },
+            expires_at: at(row, "locked_until")?,
+            pulse: pulse(row)?,
         }),
+        _ => None,
     };
     Ok(Standing {
-        token: get::<Option<i64>>(row, "token")?.map(Token),
-        claimed_at: at_opt(row, "claimed_at")?,
-        lock,
+        token,
+        claimed_at,
+        lease,
+        told: get(row, "told")?,
         completed_at: at_opt(row, "completed_at")?,
         failed_at: at_opt(row, "failed_at")?,
         error_message: get(row, "error_message")?,

@@ -2,7 +2,7 @@
 
 use crate::PostgresStore;
 use crate::upkeep::first;
-use crate::value::{at, at_opt, get};
+use crate::value::{at, at_opt, get, some_word, word};
 use tenure_core::sync::{
     Act, Beat, ChunkClaim, ClaimedChunk, ClaimedSync, Denied, Ended, Ending, Idle, IdleReason, NewChunk, Plan, Planned,
     Refused, State, SyncClaim, SyncId, SyncsPruned, SyncsRecovered, Unit,
@@ -104,8 +104,7 @@ pub(super) async fn claim_chunk(
         )
         .await?;
     let row = first(rows)?;
-    if let Some(word) = get::<Option<&str>>(&row, "idle")? {
-        let reason = IdleReason::parse(word).ok_or_else(|| StoreError::broken(format!("idle for `{word}`")))?;
+    if let Some(reason) = word(&row, "idle", IdleReason::parse)? {
         if reason != IdleReason::Held {
             store.chunk_cursors.found(claim.sync, None);
         }
@@ -138,13 +137,8 @@ fn hash(unit: &Unit) -> &str {
     unit.chunk_hash.as_deref().unwrap_or_default()
 }
 
-fn lost(word: &str) -> Result<LostReason> {
-    LostReason::parse(word).ok_or_else(|| StoreError::broken(format!("`{word}` is no reason to lose a lease")))
-}
-
 pub(super) fn state(row: &Row) -> Result<State> {
-    let word: &str = get(row, "state")?;
-    State::parse(word).ok_or_else(|| StoreError::broken(format!("state `{word}`")))
+    some_word(row, "state", State::parse)
 }
 
 pub(super) async fn heartbeat(store: &PostgresStore, beat: Beat) -> Result<Fenced<Time>> {
@@ -157,8 +151,8 @@ pub(super) async fn heartbeat(store: &PostgresStore, beat: Beat) -> Result<Fence
         (&beat.token.0 as _, Type::INT8),
     ];
     let row = first(store.database.write(sql, &params).await?)?;
-    match get::<Option<&str>>(&row, "lost")? {
-        Some(word) => lost(word).map(Err),
+    match word(&row, "lost", LostReason::parse)? {
+        Some(reason) => Ok(Err(reason)),
         None => at(&row, "until").map(Ok),
     }
 }
@@ -188,8 +182,8 @@ pub(super) async fn finish(store: &PostgresStore, ending: Ending) -> Result<std:
         )
         .await?;
     let row = first(rows)?;
-    if let Some(word) = get::<Option<&str>>(&row, "lost")? {
-        return Ok(Err(Denied::Lost(lost(word)?)));
+    if let Some(reason) = word(&row, "lost", LostReason::parse)? {
+        return Ok(Err(Denied::Lost(reason)));
     }
     if get::<Option<&str>>(&row, "state")?.is_none() {
         let count = |column| get::<Option<i64>>(&row, column).map(|n| n.unwrap_or(0) as u64);

@@ -32,5 +32,6 @@ mod tokens;
 mod transport;
 mod trust;
 mod unknown;
+mod words;
 mod work_role;
 mod workers;

@@ -178,7 +178,8 @@ async fn is_not_handed_out(bench: &Bench) {
 async fn y_a_segment_released_beside_its_stages_failure_is_not_handed_out() {
     let bench = Bench::with(&["s0", "s1"]).await;
     let (first, second) = (bench.claim("cut").await, bench.claim("cut").await);
-    let release = "select * from tenure.finish_unit($1, 'cut', 's0', 'w', $2, 'release', null, null, null, null, null,
+    let release =
+        "select * from tenure.finish_unit($1, 'cut', 's0', 'w', $2, 'release', null, null, null, null, null, null,
                                                     null, null)";
     bench.hold("").await;
     bench.hand.query(release, &[&bench.run.0, &first.token.0]).await.unwrap();
@@ -246,7 +247,7 @@ async fn p1_a_run_is_not_settled_over_what_can_start_since_the_look_began() {
     let (first, second) = (bench.claim("a").await, bench.claim("a").await);
     bench.hold("").await;
     let release =
-        "select * from tenure.finish_unit($1, 'a', 'z1', 'w', $2, 'release', null, null, null, null, null, null,
+        "select * from tenure.finish_unit($1, 'a', 'z1', 'w', $2, 'release', null, null, null, null, null, null, null,
                                                     null)";
     bench.hand.query(release, &[&bench.run.0, &second.token.0]).await.unwrap();
     bench.end(&first, fail(Retry::Never)).await.unwrap();

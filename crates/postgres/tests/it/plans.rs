@@ -33,8 +33,8 @@ const LOAD: &str = "
     insert into tenure.event (at, job, what) select now(), n, 'expired' from generate_series(1, 100000) n;
     insert into tenure.dedup (queue, key, job, until, body)
     select 'q', 'key-' || n, n, now() + interval '1 day', '\\x00' from generate_series(150001, 250000) n;
-    insert into tenure.receipt (job, token, at, owner, status, lost)
-    select -n, n, now(), 'w', 'queued', 'superseded' from generate_series(1, 50000) n;
+    insert into tenure.receipt (job, token, at, owner, status, cancelled)
+    select -n, n, now(), 'w', 'queued', false from generate_series(1, 50000) n;
     insert into tenure.note (job, progress) select n, '1' from generate_series(200001, 220000) n;
     insert into tenure.queue (name, created_at) select 'other-' || n, now() from generate_series(0, 49) n
     union all select 'above', now()

@@ -1,18 +1,17 @@
 //! Looking: one domain, pages of them, what happened. Nothing is written.
 
+use crate::column::{all, first, time, time_opt, token_opt, word};
 use crate::fault::Done;
 use crate::inbox::Step;
 use crate::sql;
-use rusqlite::types::{FromSqlError, Type};
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::Row;
 use tenure_core::Page;
+use tenure_core::Time;
 use tenure_core::domain::{DomainInfo, Event, LeaseInfo, Refused, Settings, State, Verb, What, in_order};
-use tenure_core::{Time, Token};
 
 /// One domain, if it was ever used.
 pub(super) fn domain(step: &Step<'_>, name: &str) -> Done<Option<DomainInfo>> {
-    let mut show = step.conn.prepare_cached(sql::DOMAIN_SHOW)?;
-    Ok(show.query_row([name], |row| info(row, step.now)).optional()?)
+    first(step.conn, sql::DOMAIN_SHOW, [name], |row| info(row, step.now))
 }
 
 /// Domains by name.
@@ -26,26 +25,17 @@ pub(super) fn domains(
     let (after, ask) = (after.unwrap_or(""), limit + 1);
     let read = |row: &Row<'_>| info(row, step.now);
     let (conn, now) = (step.conn, step.now.0);
-    let mut items: Vec<DomainInfo> = match state {
-        None => conn.prepare_cached(sql::DOMAIN_LIST)?.query_map((after, ask), read)?.collect::<Result<_, _>>()?,
-        Some(State::Blocked) => conn
-            .prepare_cached(sql::DOMAIN_LIST_BLOCKED)?
-            .query_map((after, ask, now), read)?
-            .collect::<Result<_, _>>()?,
-        Some(State::Expired) => conn
-            .prepare_cached(sql::DOMAIN_LIST_EXPIRED)?
-            .query_map((after, ask, now), read)?
-            .collect::<Result<_, _>>()?,
+    let found = match state {
+        None => all(conn, sql::DOMAIN_LIST, (after, ask), read)?,
+        Some(State::Blocked) => all(conn, sql::DOMAIN_LIST_BLOCKED, (after, ask, now), read)?,
+        Some(State::Expired) => all(conn, sql::DOMAIN_LIST_EXPIRED, (after, ask, now), read)?,
     };
-    let more = items.len() > limit as usize;
-    items.truncate(limit as usize);
-    Ok(Page { items, more })
+    Ok(Page::cut(found, limit as usize))
 }
 
 /// The events of a domain, oldest first.
 pub(super) fn events(step: &Step<'_>, name: &str) -> Done<Vec<Event>> {
-    let mut events = step.conn.prepare_cached(sql::DOMAIN_EVENTS)?;
-    let events = events.query_map([name], |row| {
+    let mut events = all(step.conn, sql::DOMAIN_EVENTS, [name], |row| {
         Ok(Event {
             at: time(row, 0)?,
             first_at: None,
@@ -61,9 +51,7 @@ pub(super) fn events(step: &Step<'_>, name: &str) -> Done<Vec<Event>> {
             count: 1,
         })
     })?;
-    let mut all = events.collect::<rusqlite::Result<Vec<Event>>>()?;
-    let mut refusals = step.conn.prepare_cached(sql::DOMAIN_REFUSALS)?;
-    let refusals = refusals.query_map([name], |row| {
+    events.extend(all(step.conn, sql::DOMAIN_REFUSALS, [name], |row| {
         Ok(Event {
             at: time(row, 0)?,
             first_at: time_opt(row, 5)?,
@@ -78,9 +66,8 @@ pub(super) fn events(step: &Step<'_>, name: &str) -> Done<Vec<Event>> {
             refused: Some(word(row, 3, Refused::code_of)?),
             count: row.get(4)?,
         })
-    })?;
-    all.extend(refusals.collect::<rusqlite::Result<Vec<Event>>>()?);
-    Ok(in_order(all))
+    })?);
+    Ok(in_order(events))
 }
 
 /// A row of `domain/show.sql`.
@@ -107,25 +94,5 @@ fn info(row: &Row<'_>, now: Time) -> rusqlite::Result<DomainInfo> {
         backlog_len: row.get(11)?,
         backlog_head: row.get(12)?,
         backlog_oldest_at: time_opt(row, 13)?,
-    })
-}
-
-fn time(row: &Row<'_>, at: usize) -> rusqlite::Result<Time> {
-    row.get(at).map(Time)
-}
-
-fn time_opt(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Time>> {
-    Ok(row.get::<_, Option<i64>>(at)?.map(Time))
-}
-
-fn token_opt(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Token>> {
-    Ok(row.get::<_, Option<i64>>(at)?.map(Token))
-}
-
-/// A word of one of core's lists.
-fn word<T>(row: &Row<'_>, at: usize, parse: fn(&str) -> Option<T>) -> rusqlite::Result<T> {
-    parse(row.get_ref(at)?.as_str()?).ok_or_else(|| {
-        let why = FromSqlError::Other("the word is not known".into());
-        rusqlite::Error::FromSqlConversionFailure(at, Type::Text, Box::new(why))
     })
 }

@@ -7,6 +7,7 @@ mod row;
 mod store;
 
 use crate::changes;
+use crate::column::all;
 use crate::fault::Done;
 use crate::inbox::Step;
 use crate::savepoint::apart;
@@ -92,10 +93,8 @@ fn change(step: &Step<'_>, name: &str, change: &Change, by: &Actor) -> Done<Doma
 
 /// Tells leases that ran out (L7). One that cannot be told is left to its next acquire, and never stops the others.
 fn recover(step: &Step<'_>, max: u32) -> Done<Recovered> {
-    let mut due = step.conn.prepare_cached(sql::DOMAIN_EXPIRED)?;
-    let due = due.query_map((step.now.0, max), |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
     let mut recovered = Recovered::default();
-    for name in due {
+    for name in all(step.conn, sql::DOMAIN_EXPIRED, (step.now.0, max), |row| row.get::<_, String>(0))? {
         let told = apart(step.conn, || {
             let Some(row) = Row::find(step, &name)? else { return Ok(Ok(false)) };
             row.with(step, |record, books| rules::expire(record, books, step.now)).map(Ok::<bool, Infallible>)

@@ -1,8 +1,9 @@
 //! The orchestrator's step, and the beginning of runs.
 
-use super::row::{self, all, backoff_text, first, value};
+use super::row::{self, backoff_text};
 use super::unit::{each, run, save, touch};
 use crate::changes;
+use crate::column::{all, first, value};
 use crate::fault::Done;
 use crate::inbox::Step;
 use crate::savepoint::{apart, readable};

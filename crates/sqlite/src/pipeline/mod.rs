@@ -9,10 +9,10 @@ mod work;
 
 pub(crate) use unit::readable_unit;
 
+use crate::column::{all, first};
 use crate::inbox::Lane;
 use crate::{SqliteStore, sql};
 use async_trait::async_trait;
-use row::{all, first};
 use tenure_core::Page;
 use tenure_core::pipeline::{
     Advanced, Applied, Beat, Beaten, Claim, Claims, Definition, Ended, Ending, Filter, History, NewRun, PipelineInfo,
@@ -37,7 +37,7 @@ impl PipelineStore for SqliteStore {
         let after = after.map(str::to_owned);
         self.read(move |step| {
             let items = all(step.conn, sql::PIPELINE_DEFINITIONS, (&after, i64::from(limit) + 1), row::pipeline)?;
-            Ok(page(items, limit))
+            Ok(Page::cut(items, limit as usize))
         })
         .await
     }
@@ -98,7 +98,7 @@ impl PipelineStore for SqliteStore {
             let status = filter.status.map(RunStatus::as_str);
             let before = before.map_or(i64::MAX, |id| id.0);
             let of = (&filter.pipeline, status, before, i64::from(limit) + 1);
-            Ok(page(all(step.conn, sql::PIPELINE_RUNS, of, row::run)?, limit))
+            Ok(Page::cut(all(step.conn, sql::PIPELINE_RUNS, of, row::run)?, limit as usize))
         })
         .await
     }
@@ -107,7 +107,7 @@ impl PipelineStore for SqliteStore {
         let stage = stage.to_owned();
         self.read(move |step| {
             let of = (id.0, &stage, after.unwrap_or(0), i64::from(limit) + 1);
-            Ok(page(all(step.conn, sql::PIPELINE_SEGMENTS, of, row::unit)?, limit))
+            Ok(Page::cut(all(step.conn, sql::PIPELINE_SEGMENTS, of, row::unit)?, limit as usize))
         })
         .await
     }
@@ -126,11 +126,4 @@ impl PipelineStore for SqliteStore {
     async fn prune_runs(&self, max: u32) -> Result<u32> {
         self.write(max as usize, move |step| advance::prune(step, max)).await
     }
-}
-
-/// What was asked for, and whether there was more.
-fn page<T>(mut items: Vec<T>, limit: u32) -> Page<T> {
-    let more = items.len() > limit as usize;
-    items.truncate(limit as usize);
-    Page { items, more }
 }

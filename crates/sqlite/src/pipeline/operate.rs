@@ -1,7 +1,8 @@
 //! What an operator does to runs.
 
-use super::row::{self, all};
+use super::row;
 use super::unit::{end, find, open_segments, run, save, tell, touch};
+use crate::column::all;
 use crate::fault::Done;
 use crate::inbox::Step;
 use crate::sql;
@@ -9,7 +10,7 @@ use std::collections::BTreeSet;
 use tenure_core::Actor;
 use tenure_core::pipeline::rules::{Settled, reset};
 use tenure_core::pipeline::{
-    Event, Outcome, Reason, Run, RunAction, RunId, RunRefusal, RunStatus, Status, Unit, UnitKey, What, downstream,
+    Event, Run, RunAction, RunId, RunRefusal, RunStatus, Status, Unit, UnitKey, What, downstream,
 };
 use tenure_store::wake_of_pipeline;
 
@@ -51,13 +52,7 @@ fn set(step: &Step<'_>, of: &Run, status: RunStatus, paused: bool) -> Done<()> {
 fn cancel(step: &Step<'_>, of: &Run, reason: Option<&str>, by: &Actor) -> Done<Answer> {
     tell(step, &Event::of_run(step.now, of.id, What::Cancelled).acted(by).error(reason))?;
     for unit in all(step.conn, sql::PIPELINE_HELD_OF_RUN, [of.id.0], row::unit)? {
-        let settled = Settled {
-            outcome: Outcome::Cancelled,
-            status: Status::Error,
-            reason: Some(Reason::Cancelled),
-            retry_at: None,
-            attempt: unit.attempt,
-        };
+        let settled = Settled::cancelled(&unit);
         end(step, unit, settled, None, None)?;
     }
     step.conn.prepare_cached(sql::PIPELINE_CANCEL_REST)?.execute((of.id.0, step.now.0))?;

@@ -1,60 +1,27 @@
 //! Rows of pipelines, between the database and core.
 
-use crate::fault::{Done, Fault};
-use rusqlite::{Connection, Row};
+use crate::column::{Read, filled, pulse, time_opt, word, word_opt, wrong};
+use rusqlite::Row;
 use tenure_core::lease::Lease;
-use tenure_core::lease::Pulse;
 use tenure_core::pipeline::{Attempt, Definition, Event, PipelineInfo, Record, Run, RunId, Unit};
 use tenure_core::retry::Backoff;
 use tenure_core::{Time, Token};
-
-type Read<T> = rusqlite::Result<T>;
-
-/// A column that holds what it should not.
-fn wrong(column: usize, what: String) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, what.into())
-}
-
-/// A word of one of core's lists.
-fn word<T>(row: &Row<'_>, column: usize, parse: fn(&str) -> Option<T>) -> Read<T> {
-    let word: String = row.get(column)?;
-    parse(&word).ok_or_else(|| wrong(column, format!("`{word}` is no word of ours")))
-}
-
-fn word_opt<T>(row: &Row<'_>, column: usize, parse: fn(&str) -> Option<T>) -> Read<Option<T>> {
-    let Some(word) = row.get::<_, Option<String>>(column)? else { return Ok(None) };
-    parse(&word).map(Some).ok_or_else(|| wrong(column, format!("`{word}` is no word of ours")))
-}
-
-fn time_opt(row: &Row<'_>, column: usize) -> Read<Option<Time>> {
-    Ok(row.get::<_, Option<i64>>(column)?.map(Time))
-}
-
-/// What is kept as an empty text where there is nothing.
-fn filled(row: &Row<'_>, column: usize) -> Read<Option<String>> {
-    Ok(Some(row.get::<_, String>(column)?).filter(|text| !text.is_empty()))
-}
-
-fn pulse(row: &Row<'_>, column: usize) -> Read<Pulse> {
-    Ok(Pulse {
-        beats: row.get(column)?,
-        last_beat_at: time_opt(row, column + 1)?,
-        longest_gap_ms: row.get::<_, i64>(column + 2)? as u64,
-    })
-}
 
 pub(super) fn backoff_text(backoff: Option<Backoff>) -> Option<String> {
     backoff.map(|of| format!("{},{},{},{}", of.initial_ms, of.factor, of.max_ms, of.jitter))
 }
 
-fn backoff(text: &str) -> Option<Backoff> {
-    let [initial_ms, factor, max_ms, jitter] = text.split(',').collect::<Vec<_>>().try_into().ok()?;
-    Some(Backoff {
-        initial_ms: initial_ms.parse().ok()?,
-        factor: factor.parse().ok()?,
-        max_ms: max_ms.parse().ok()?,
-        jitter: jitter.parse().ok()?,
-    })
+fn backoff(text: &str) -> Read<Backoff> {
+    let parts = || {
+        let [initial_ms, factor, max_ms, jitter] = text.split(',').collect::<Vec<_>>().try_into().ok()?;
+        Some(Backoff {
+            initial_ms: initial_ms.parse().ok()?,
+            factor: factor.parse().ok()?,
+            max_ms: max_ms.parse().ok()?,
+            jitter: jitter.parse().ok()?,
+        })
+    };
+    parts().ok_or_else(|| wrong("a backoff cannot be read".to_owned()))
 }
 
 /// A unit as `pipeline/unit.sql` and its siblings return it.
@@ -64,14 +31,15 @@ pub(super) fn unit(row: &Row<'_>) -> Read<Unit> {
     let granted_at = time_opt(row, 24)?;
     let lease = match (owner, token, granted_at, time_opt(row, 25)?) {
         (Some(owner), Some(token), Some(granted_at), Some(expires_at)) => {
-            Some(Lease { owner, token, granted_at, expires_at, pulse: pulse(row, 26)? })
+            let lease_ms = row.get::<_, i64>(23)? as u64;
+            Some(Lease { owner, token, granted_at, lease_ms, expires_at, pulse: pulse(row, [26, 27, 28])? })
         }
         _ => None,
     };
     let needs: String = row.get(5)?;
     let record: Option<String> = row.get(20)?;
     let record = match record {
-        Some(text) => Some(Record::decode(&text).ok_or_else(|| wrong(20, "a record cannot be read".to_owned()))?),
+        Some(text) => Some(Record::decode(&text).ok_or_else(|| wrong("a record cannot be read".to_owned()))?),
         None => None,
     };
     Ok(Unit {
@@ -84,7 +52,7 @@ pub(super) fn unit(row: &Row<'_>) -> Read<Unit> {
         priority: row.get(6)?,
         lease_ms: row.get::<_, i64>(7)? as u64,
         attempts_max: row.get(8)?,
-        backoff: row.get::<_, Option<String>>(9)?.and_then(|text| backoff(&text)),
+        backoff: row.get::<_, Option<String>>(9)?.as_deref().map(backoff).transpose()?,
         segmented: row.get(10)?,
         split: row.get(11)?,
         status: word(row, 12, tenure_core::pipeline::Status::parse)?,
@@ -98,7 +66,6 @@ pub(super) fn unit(row: &Row<'_>) -> Read<Unit> {
         record,
         token,
         lease,
-        granted_ms: row.get::<_, i64>(23)? as u64,
         changed_at: Time(row.get(29)?),
     })
 }
@@ -122,7 +89,7 @@ pub(super) fn run(row: &Row<'_>) -> Read<Run> {
 pub(super) fn pipeline(row: &Row<'_>) -> Read<PipelineInfo> {
     let (name, version, text): (String, u32, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
     let definition = Definition::decode(&name, version, &text);
-    let definition = definition.ok_or_else(|| wrong(2, format!("pipeline {name} cannot be read")))?;
+    let definition = definition.ok_or_else(|| wrong(format!("pipeline {name} cannot be read")))?;
     Ok(PipelineInfo { definition, created_at: Time(row.get(3)?) })
 }
 
@@ -140,7 +107,7 @@ pub(super) fn attempt(row: &Row<'_>) -> Read<Attempt> {
         verb: word_opt(row, 8, tenure_core::pipeline::Verb::parse)?,
         status: word(row, 9, tenure_core::pipeline::Status::parse)?,
         error: row.get(10)?,
-        pulse: pulse(row, 11)?,
+        pulse: pulse(row, [11, 12, 13])?,
     })
 }
 
@@ -164,33 +131,4 @@ pub(super) fn event(row: &Row<'_>) -> Read<Event> {
         first_at: time_opt(row, 14)?,
         by: row.get(15)?,
     })
-}
-
-/// All rows of a statement.
-pub(super) fn all<T>(
-    conn: &Connection,
-    sql: &str,
-    params: impl rusqlite::Params,
-    read: fn(&Row<'_>) -> Read<T>,
-) -> Done<Vec<T>> {
-    Ok(conn.prepare_cached(sql)?.query_map(params, read)?.collect::<Read<_>>()?)
-}
-
-/// The first row of a statement.
-pub(super) fn first<T>(
-    conn: &Connection,
-    sql: &str,
-    params: impl rusqlite::Params,
-    read: fn(&Row<'_>) -> Read<T>,
-) -> Done<Option<T>> {
-    Ok(all(conn, sql, params, read)?.into_iter().next())
-}
-
-/// The one value of a statement that always has one.
-pub(super) fn value<T: rusqlite::types::FromSql>(
-    conn: &Connection,
-    sql: &str,
-    params: impl rusqlite::Params,
-) -> Done<T> {
-    conn.prepare_cached(sql)?.query_row(params, |row| row.get(0)).map_err(Fault::from)
 }

@@ -1,13 +1,15 @@
 //! One unit: read, judged, ended, written back.
 
-use super::row::{self, first, value};
+use super::row;
+use crate::column::{first, value};
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::savepoint::{apart, readable};
 use crate::sql;
-use tenure_core::pipeline::rules::{self, Judgement, Settled};
-use tenure_core::pipeline::{Attempt, Event, Outcome, Reason, Run, RunId, Status, Unit, UnitKey, Verb, What};
-use tenure_core::{Time, Token};
+use tenure_core::Token;
+use tenure_core::lease::{self, Judgement, Presented};
+use tenure_core::pipeline::rules::Settled;
+use tenure_core::pipeline::{Attempt, Event, Reason, Run, RunId, Status, Unit, UnitKey, Verb};
 use tenure_store::{WAKE_ORCHESTRATOR, wake_of_pipeline};
 
 pub(super) fn find(step: &Step<'_>, key: &UnitKey) -> Done<Option<Unit>> {
@@ -72,7 +74,7 @@ pub(super) fn save(step: &Step<'_>, unit: &Unit) -> Done<()> {
         unit.token.map(|token| token.0),
         open(step, unit)?,
         lease.map(|lease| &lease.owner),
-        unit.granted_ms as i64,
+        lease.map_or(0, |lease| lease.lease_ms as i64),
         lease.map(|lease| lease.granted_at.0),
         lease.map(|lease| lease.expires_at.0),
         pulse.beats,
@@ -121,10 +123,9 @@ pub(super) fn tell(step: &Step<'_>, event: &Event) -> Done<()> {
 pub(super) fn judge(
     step: &Step<'_>,
     key: &UnitKey,
-    owner: &str,
-    token: Token,
-    verb: Option<Verb>,
-) -> Done<(Judgement, Option<Unit>)> {
+    presented: Presented<'_, Verb>,
+) -> Done<(Judgement<Status>, Option<Unit>)> {
+    let Presented { owner, token, verb } = presented;
     let segment = key.segment.as_deref().unwrap_or("");
     let unit = find(step, key)?;
     let receipt = first(step.conn, sql::PIPELINE_RECEIPT, (key.run.0, token.0, &key.stage, segment), row::attempt)?;
@@ -135,7 +136,9 @@ pub(super) fn judge(
         }
         known => known,
     };
-    let judgement = rules::judge(owner, token, verb, receipt.as_ref(), last, unit.as_ref(), step.now);
+    let receipt = receipt.as_ref().map(Attempt::receipt);
+    let lease = unit.as_ref().and_then(|unit| unit.lease.as_ref());
+    let judgement = lease::judge(presented, receipt.as_ref(), last, lease, step.now);
     if let Judgement::Lost(reason) = judgement
         && (unit.is_some() || find(step, &UnitKey::stage(key.run, &key.stage))?.is_some())
     {
@@ -161,65 +164,24 @@ pub(super) fn end(
     verb: Option<Verb>,
     error: Option<String>,
 ) -> Done<Unit> {
-    let now = step.now;
-    let Some(lease) = unit.lease.take() else { return Err(Fault::broken("a unit without its lease")) };
-    let Settled { outcome, status, reason, retry_at, attempt } = settled;
-    let event = |what| {
-        let event = Event::of_unit(now, unit.run, &unit.stage, unit.segment.as_deref(), what);
-        let event = event.by(&lease.owner, lease.token).error(error.as_deref());
-        Event { attempt: Some(unit.attempt), reason, until: retry_at, ..event }
-    };
-    match outcome {
-        Outcome::Expired => tell(step, &event(What::Expired))?,
-        Outcome::Retried => tell(step, &event(What::Retried))?,
-        Outcome::Cancelled => tell(step, &event(What::Cancelled))?,
-        Outcome::Completed | Outcome::Failed | Outcome::Released | Outcome::Split => {}
-    }
-    if reason.is_some() && outcome != Outcome::Cancelled {
-        tell(step, &event(What::Failed))?;
-    }
-    let ended = Attempt {
-        run: unit.run,
-        stage: unit.stage.clone(),
-        segment: unit.segment.clone(),
-        token: lease.token,
-        owner: lease.owner,
-        claimed_at: lease.granted_at,
-        ended_at: now,
-        outcome,
-        verb,
-        status,
-        error: error.clone(),
-        pulse: lease.pulse,
-    };
+    let fails_stage = settled.fails_stage();
+    let ended = unit.end(settled, verb, error, step.now);
+    let (events, ended) = ended.ok_or_else(|| Fault::broken("a unit without its lease"))?;
+    events.iter().try_for_each(|event| tell(step, event))?;
     remember(step, &ended)?;
-    unit.status = status;
-    unit.reason = reason;
-    unit.retry_at = retry_at;
-    unit.attempt = attempt;
-    unit.error = error.or(unit.error);
-    unit.changed_at = now;
     save(step, &unit)?;
-    if let Some((reason, segment)) = reason.zip(unit.segment.as_deref())
-        && outcome != Outcome::Cancelled
-    {
-        fail_stage(step, &unit, segment, reason, now)?;
+    if fails_stage && unit.segment.is_some() {
+        fail_stage(step, &unit)?;
     }
     touch(step, unit.run, &unit.pipeline)?;
     Ok(unit)
 }
 
 /// A segment failed for good, and its stage with it (P6).
-fn fail_stage(step: &Step<'_>, of: &Unit, segment: &str, reason: Reason, now: Time) -> Done<()> {
-    let stage = find(step, &UnitKey::stage(of.run, &of.stage))?;
-    let Some(mut stage) = stage.filter(|stage| stage.status == Status::New) else { return Ok(()) };
-    let error = rules::segment_error(segment, reason);
-    stage.status = Status::Error;
-    stage.reason = Some(Reason::SegmentFailed);
-    stage.changed_at = now;
-    let told = Event::of_unit(now, of.run, &of.stage, None, What::Failed).error(Some(&error));
-    tell(step, &Event { reason: stage.reason, ..told })?;
-    stage.error = Some(error);
+fn fail_stage(step: &Step<'_>, segment: &Unit) -> Done<()> {
+    let Some(mut stage) = find(step, &UnitKey::stage(segment.run, &segment.stage))? else { return Ok(()) };
+    let Some(told) = stage.fail_with(segment, step.now) else { return Ok(()) };
+    tell(step, &told)?;
     save(step, &stage)?;
     open_segments(step, &stage)
 }

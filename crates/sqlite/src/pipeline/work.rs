@@ -1,19 +1,18 @@
 //! The workers' verbs: claim, heartbeat, finish; and recovery.
 
-use super::row::{all, backoff_text, value};
+use super::row::backoff_text;
 use super::unit::{each, end, find, judge, run, save};
+use crate::column::{all, value};
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
 use crate::tokens;
-use tenure_core::LostReason;
 use tenure_core::bounds::CLAIM_BYTES_MAX;
-use tenure_core::lease::Lease;
-use tenure_core::lease::{Pulse, renewed};
-use tenure_core::pipeline::rules::{self, Judgement};
+use tenure_core::lease::Presented;
+use tenure_core::pipeline::rules;
 use tenure_core::pipeline::{
-    Act, Beat, Beaten, Claim, ClaimedUnit, Claims, Ended, Ending, NewSegment, RECOVERED_PER_CLAIM, Record, Recovered,
-    Refusal, Status, Unit, UnitKey, compose_input,
+    Act, Beat, Beaten, Claim, ClaimedUnit, Claims, Ended, Ending, NewSegment, RECOVERED_PER_CLAIM, Recovered, Refusal,
+    Status, Unit, UnitKey, compose_input,
 };
 use tenure_store::{Fenced, wake_of_pipeline};
 
@@ -65,7 +64,6 @@ fn take(step: &Step<'_>, claim: &Claim, found: &[(i64, i64)]) -> Done<(Vec<Claim
 
 /// Puts a unit under a lease, unless its input is larger than `room`.
 fn grant(step: &Step<'_>, mut unit: Unit, claim: &Claim, room: Option<usize>) -> Done<Option<ClaimedUnit>> {
-    let now = step.now;
     let of = run(step, unit.run)?.ok_or_else(|| Fault::broken("a unit without its run"))?;
     let input = match &unit.segment {
         Some(_) => unit.input.clone().unwrap_or_else(|| "null".to_owned()),
@@ -82,31 +80,9 @@ fn grant(step: &Step<'_>, mut unit: Unit, claim: &Claim, room: Option<usize>) ->
         return Ok(None);
     }
     let token = tokens::draw(step, 1)?.next().ok_or_else(|| Fault::broken("no token was drawn"))?;
-    unit.granted_ms = claim.lease_ms.unwrap_or(unit.lease_ms);
-    let expires_at = now.plus_ms(unit.granted_ms);
-    unit.status = Status::Running;
-    unit.changed_at = now;
-    unit.attempt += 1;
-    unit.token = Some(token);
-    unit.lease =
-        Some(Lease { owner: claim.owner.clone(), token, granted_at: now, expires_at, pulse: Pulse::default() });
+    let claimed = unit.take(claim, &of, input, token, step.now);
     save(step, &unit)?;
-    Ok(Some(ClaimedUnit {
-        run: unit.run,
-        pipeline: unit.pipeline,
-        version: of.version,
-        stage: unit.stage,
-        segment: unit.segment,
-        join: unit.split,
-        segmented: unit.segmented,
-        input,
-        attempt: unit.attempt,
-        attempts_max: unit.attempts_max,
-        token,
-        lease_expires_at: expires_at,
-        lease_ms: unit.granted_ms,
-        record: unit.record,
-    }))
+    Ok(Some(claimed))
 }
 
 pub(crate) fn heartbeat(step: &Step<'_>, beats: &[Beat]) -> Done<Vec<Fenced<Beaten>>> {
@@ -114,58 +90,39 @@ pub(crate) fn heartbeat(step: &Step<'_>, beats: &[Beat]) -> Done<Vec<Fenced<Beat
 }
 
 fn beat_one(step: &Step<'_>, beat: &Beat) -> Done<Fenced<Beaten>> {
-    let (judgement, unit) = judge(step, &beat.unit, &beat.owner, beat.token, None)?;
-    let Some(mut unit) = unit.filter(|_| judgement == Judgement::Held) else {
-        return Ok(Err(match judgement {
-            Judgement::Lost(reason) => reason,
-            Judgement::Held | Judgement::Already(_) => LostReason::Finished,
-        }));
-    };
-    let Some(lease) = &mut unit.lease else { return Err(Fault::broken("a held unit without a lease")) };
-    lease.pulse.beat(lease.granted_at, step.now);
-    lease.expires_at = renewed(Some(lease.expires_at), step.now, unit.granted_ms);
-    let lease_expires_at = lease.expires_at;
-    unit.progress = beat.progress.clone().or(unit.progress);
-    unit.record = beat.record.clone().map(|record| Record { token: beat.token, ..record }).or(unit.record);
+    let presented = Presented { owner: &beat.owner, token: beat.token, verb: None };
+    let (judgement, unit) = judge(step, &beat.unit, presented)?;
+    if let Err(reason) = judgement.or_lost() {
+        return Ok(Err(reason));
+    }
+    let mut unit = unit.ok_or_else(|| Fault::broken("a held unit is gone"))?;
+    let renewed = unit.renew(beat, step.now);
+    let lease_expires_at = renewed.ok_or_else(|| Fault::broken("a held unit without a lease"))?;
     save(step, &unit)?;
     Ok(Ok(Beaten { lease_expires_at }))
 }
 
 pub(crate) fn finish(step: &Step<'_>, ending: &Ending) -> Done<Result<Ended, Refusal>> {
     let Ending { unit: key, owner, token, act } = ending;
-    let (judgement, unit) = judge(step, key, owner, *token, Some(act.verb()))?;
-    let unit = match judgement {
-        Judgement::Held => unit.ok_or_else(|| Fault::broken("a held unit is gone"))?,
-        Judgement::Already(ended) => return Ok(Ok(ended)),
-        Judgement::Lost(reason) => return Ok(Err(Refusal::Lost(reason))),
-    };
-    if let Act::Split { .. } = act {
-        if unit.split {
-            return Ok(Err(Refusal::AlreadySplit));
-        }
-        if !unit.segmented || unit.segment.is_some() {
-            return Ok(Err(Refusal::NotSegmented));
-        }
+    let presented = Presented { owner, token: *token, verb: Some(act.verb()) };
+    let (judgement, unit) = judge(step, key, presented)?;
+    match judgement.or_lost() {
+        Err(reason) => return Ok(Err(Refusal::Lost(reason))),
+        Ok(Some(status)) => return Ok(Ok(Ended { status, already: true })),
+        Ok(None) => {}
+    }
+    let unit = unit.ok_or_else(|| Fault::broken("a held unit is gone"))?;
+    if let Err(refusal) = act.may_end(&unit) {
+        return Ok(Err(refusal));
     }
     let settled = rules::settle(act, &unit, step.now);
     let status = settled.status;
-    let error = match act {
-        Act::Fail { error, .. } => Some(error.clone()),
-        Act::Complete { .. } | Act::Release | Act::Split { .. } => None,
-    };
-    let mut unit = end(step, unit, settled, Some(act.verb()), error)?;
-    match act {
-        Act::Complete { output, record } => {
-            unit.output = output.clone();
-            unit.record = rules::completed_record(record.clone(), unit.record, *token);
-            save(step, &unit)?;
-        }
-        Act::Split { segments } => {
-            unit.split = true;
-            save(step, &unit)?;
-            split(step, &unit, segments)?;
-        }
-        Act::Fail { .. } | Act::Release => {}
+    let mut unit = end(step, unit, settled, Some(act.verb()), act.error())?;
+    if unit.complete(act, *token) {
+        save(step, &unit)?;
+    }
+    if let Act::Split { segments } = act {
+        split(step, &unit, segments)?;
     }
     Ok(Ok(Ended { status, already: false }))
 }

@@ -4,6 +4,7 @@ use super::moves::{Moves, show};
 use super::shelf::{Shelf, free};
 use super::{Keys, list};
 use crate::changes;
+use crate::column::all;
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
@@ -45,21 +46,17 @@ fn show_tenants(step: &Step<'_>, queue: &str, before: Settings, now: Settings) -
     if before == now {
         return Ok(());
     }
-    let mut moved = step.conn.prepare_cached(sql::TENANTS_MOVED)?;
-    let moved =
-        moved.query_map((queue, before.unwrap_or(0), now.unwrap_or(0)), |row| Ok((row.get(0)?, row.get(1)?)))?;
-    for (key, running) in moved.collect::<rusqlite::Result<Vec<(String, u64)>>>()? {
-        show(step, queue, &key, free(now, running) == 0)?;
+    let between = (queue, before.unwrap_or(0), now.unwrap_or(0));
+    for (key, running) in all(step.conn, sql::TENANTS_MOVED, between, |row| Ok((row.get(0)?, row.get(1)?)))? {
+        show(step, queue, String::as_str(&key), free(now, running) == 0)?;
     }
     Ok(())
 }
 
 /// Lanes that had stopped go on.
 fn free_lanes(step: &Step<'_>, queue: &str) -> Done<()> {
-    let mut freed = step.conn.prepare_cached(sql::LANES_FREE)?;
-    let freed = freed.query_map([queue], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
     let mut moves = Moves::default();
-    for lane in freed {
+    for lane in all(step.conn, sql::LANES_FREE, [queue], |row| row.get(0))? {
         moves.moved(queue, &Keys { ordering: Some(lane), limit: None });
     }
     moves.settle(step)

@@ -6,7 +6,8 @@
 
 use super::moves::Moves;
 use super::pick::{Pick, Queue};
-use super::{Keys, change, ids, names, recover, row};
+use super::{Keys, change, ids, names, recover};
+use crate::column;
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::savepoint::readable;
@@ -214,8 +215,8 @@ fn claimed(row: &Row<'_>, id: JobId, lease_expires_at: Time) -> rusqlite::Result
         attempts_max: row.get(6)?,
         token: Token(0),
         lease_expires_at,
-        created_at: row::time(row, 7)?,
-        run_at: row::time(row, 8)?,
+        created_at: column::time(row, 7)?,
+        run_at: column::time(row, 8)?,
         timeout_ms: row.get(9)?,
         checkpoint: row.get(10)?,
         ordering_key: row.get(11)?,

@@ -1,6 +1,6 @@
 //! How a running job leaves its lease: to history, or back to where it waits; and what is written down about it.
 
-use super::lease::Lease;
+use super::lease::Grant;
 use super::moves::Moves;
 use super::row::Held;
 use super::shelf::Shelf;
@@ -10,15 +10,14 @@ use crate::inbox::Step;
 use crate::sql;
 use rusqlite::{CachedStatement, params};
 use tenure_core::Actor;
-use tenure_core::Time;
 use tenure_core::bounds::RECEIPT_MS;
 use tenure_core::queue::rules::Settled;
-use tenure_core::queue::{Event, JobId, LaneOnFailure, Outcome, Reason, Status, Verb, What};
+use tenure_core::queue::{Event, JobId, LaneOnFailure, Reason, Status, Verb};
 
 /// One ending, as core has settled it.
 pub(super) struct Ending<'a> {
     pub(super) id: JobId,
-    pub(super) lease: &'a Lease,
+    pub(super) grant: &'a Grant,
     /// What was known of the job before.
     pub(super) held: &'a Held,
     pub(super) settled: Settled,
@@ -60,8 +59,13 @@ impl<'a> Ender<'a> {
         if changed != 1 {
             return Err(Fault::broken(format!("job {} left its lease while it was being ended", ending.id)));
         }
-        self.moves.halted(&ending.lease.queue, &ending.held.keys);
-        events(ending, self.step.now).iter().try_for_each(|event| record(self.step, event))
+        self.moves.halted(&ending.grant.queue, &ending.held.keys);
+        let Ending { id, grant, held, settled, error, by, .. } = ending;
+        for event in settled.events(*id, &grant.lease, held.was.attempt, *error, self.step.now) {
+            let by = by.map(|by| by.as_str().to_owned());
+            record(self.step, &Event { by, ..event })?;
+        }
+        Ok(())
     }
 
     /// Brings what waits in line with what was ended.
@@ -78,80 +82,55 @@ impl<'a> Ender<'a> {
     }
 
     fn finish(&mut self, ending: &Ending<'_>) -> Done<usize> {
-        let Ending { id, lease, settled, .. } = ending;
+        let Ending { id, grant, settled, .. } = ending;
         let changed = self.finish.execute(params![
             id.0,
-            lease.token.0,
+            grant.lease.token.0,
             settled.status.as_str(),
             settled.reason.map(|reason| reason.as_str()),
-            lease.owner,
-            lease.granted_at.0,
+            grant.lease.owner,
+            grant.lease.granted_at.0,
             self.step.now.0,
             settled.outcome.as_str(),
             ending.verb.map(Verb::as_str),
-            lease.pulse.beats,
-            lease.pulse.last_beat_at.map(|at| at.0),
-            lease.pulse.longest_gap_ms,
+            grant.lease.pulse.beats,
+            grant.lease.pulse.last_beat_at.map(|at| at.0),
+            grant.lease.pulse.longest_gap_ms,
             ending.error,
             ending.result,
         ])?;
         self.leave.execute([id.0])?;
-        self.moves.ended(&lease.queue, *id);
+        self.moves.ended(&grant.queue, *id);
         let failed = settled.status == Status::Failed && settled.reason != Some(Reason::Cancelled);
         if let Some(lane) = ending.held.keys.ordering.as_ref().filter(|_| failed)
-            && Shelf::find(self.step.conn, &lease.queue)?
+            && Shelf::find(self.step.conn, &grant.queue)?
                 .is_some_and(|shelf| shelf.settings.lane_on_failure == LaneOnFailure::Block)
         {
-            self.step.conn.prepare_cached(sql::LANE_BLOCK)?.execute((&lease.queue, lane, id.0))?;
+            self.step.conn.prepare_cached(sql::LANE_BLOCK)?.execute((&grant.queue, lane, id.0))?;
         }
         Ok(changed)
     }
 
     fn put_back(&mut self, ending: &Ending<'_>) -> Done<usize> {
-        let Ending { id, lease, settled, .. } = ending;
-        self.step.ring(&lease.queue);
+        let Ending { id, grant, settled, .. } = ending;
+        self.step.ring(&grant.queue);
         Ok(self.put_back.execute(params![
             id.0,
-            lease.token.0,
+            grant.lease.token.0,
             Place::waiting(&ending.held.keys, settled.run_at, self.step.now) as i64,
             settled.attempt,
             settled.run_at.0,
             ending.error,
-            lease.owner,
-            lease.granted_at.0,
+            grant.lease.owner,
+            grant.lease.granted_at.0,
             self.step.now.0,
             settled.outcome.as_str(),
             ending.verb.map(Verb::as_str),
-            lease.pulse.beats,
-            lease.pulse.last_beat_at.map(|at| at.0),
-            lease.pulse.longest_gap_ms,
+            grant.lease.pulse.beats,
+            grant.lease.pulse.last_beat_at.map(|at| at.0),
+            grant.lease.pulse.longest_gap_ms,
         ])?)
     }
-}
-
-/// What an ending leaves in the events: nothing if it went well (L8).
-fn events(ending: &Ending<'_>, now: Time) -> Vec<Event> {
-    let Ending { id, lease, held, settled, error, by, .. } = ending;
-    // An attempt that was given back is not named.
-    let counted = (held.was.attempt == settled.attempt).then_some(settled.attempt);
-    let event = |what| {
-        let event = Event::new(now, *id, what).by(&lease.owner, lease.token).error(*error);
-        let by = by.map(|by| by.as_str().to_owned());
-        Event { attempt: counted, reason: settled.reason, by, ..event }
-    };
-    let first = match settled.outcome {
-        Outcome::Expired => Some(Event { reason: None, ..event(What::Expired) }),
-        Outcome::Retried => Some(Event { until: Some(settled.run_at), ..event(What::Retried) }),
-        Outcome::Completed | Outcome::Failed | Outcome::Cancelled | Outcome::Snoozed | Outcome::Released => None,
-    };
-    let last = settled.reason.map(|reason| match reason {
-        // What its own holder ended has failed, even if it calls that a cancel.
-        Reason::Cancelled if settled.outcome != Outcome::Failed => event(What::Cancelled),
-        Reason::Cancelled | Reason::Failed | Reason::AttemptsSpent | Reason::CrashLimit | Reason::Timeout => {
-            event(What::Failed)
-        }
-    });
-    first.into_iter().chain(last).collect()
 }
 
 /// Writes an event down.

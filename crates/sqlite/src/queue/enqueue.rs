@@ -2,6 +2,7 @@
 
 use super::moves::Moves;
 use super::{Keys, Place};
+use crate::column;
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
@@ -130,7 +131,7 @@ fn remembered(step: &Step<'_>, queue: &str, key: &str) -> Done<Option<(JobId, St
         let status = match place {
             Some(place) if place == Place::Running as i64 => Some(Status::Running),
             Some(_) => Some(Status::Queued),
-            None => super::row::word_opt(row, 4, Status::parse)?,
+            None => column::word_opt(row, 4, Status::parse)?,
         };
         Ok((JobId(row.get(0)?), row.get::<_, i64>(1)?, row.get::<_, Body>(2)?, place.is_some(), status))
     });

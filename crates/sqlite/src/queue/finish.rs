@@ -5,7 +5,7 @@
 //! a lease at a time.
 
 use super::ending::{Ender, Ending as End};
-use super::lease::Lease;
+use super::lease::Grant;
 use super::moves::Moves;
 use super::{Keys, ids, judge};
 use crate::fault::Done;
@@ -16,7 +16,8 @@ use rusqlite::params;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use tenure_core::Token;
-use tenure_core::queue::rules::{self, Presented};
+use tenure_core::lease::Presented;
+use tenure_core::queue::rules;
 use tenure_core::queue::{Act, Ended, Ending, JobId, Status};
 use tenure_store::Fenced;
 
@@ -68,52 +69,52 @@ fn plain_completions(endings: &[Ending]) -> Option<Vec<Batch<'_>>> {
 fn complete_all(step: &Step<'_>, batches: &[Batch<'_>]) -> Done<Option<()>> {
     let mut moves = Moves::default();
     for Batch { owner, token, jobs } in batches {
-        let lease = Lease::find(step.conn, *token)?.filter(|lease| lease.held_by(owner, step.now));
-        let Some(mut lease) = lease else { return Ok(None) };
+        let grant = Grant::find(step.conn, *token)?.filter(|grant| grant.held_by(owner, step.now));
+        let Some(mut grant) = grant else { return Ok(None) };
         let list = ids(jobs.iter().copied());
-        if lease.keyed {
+        if grant.keyed {
             let mut keys = step.conn.prepare_cached(sql::KEYS_OF)?;
             let keys = keys.query_map([&list], |row| Ok(Keys { ordering: row.get(0)?, limit: row.get(1)? }))?;
-            keys.collect::<rusqlite::Result<Vec<_>>>()?.iter().for_each(|keys| moves.keys_halted(&lease.queue, keys));
+            keys.collect::<rusqlite::Result<Vec<_>>>()?.iter().for_each(|keys| moves.keys_halted(&grant.queue, keys));
         }
         let completed = step.conn.prepare_cached(sql::COMPLETE_MANY)?.execute(params![
             list,
             token.0,
-            lease.owner,
-            lease.granted_at.0,
+            grant.lease.owner,
+            grant.lease.granted_at.0,
             step.now.0,
-            lease.pulse.beats,
-            lease.pulse.last_beat_at.map(|at| at.0),
-            lease.pulse.longest_gap_ms,
+            grant.lease.pulse.beats,
+            grant.lease.pulse.last_beat_at.map(|at| at.0),
+            grant.lease.pulse.longest_gap_ms,
         ])?;
         if completed != jobs.len() {
             return Ok(None);
         }
         step.conn.prepare_cached(sql::LEAVE_MANY)?.execute([list])?;
-        lease.left = lease.left.saturating_sub(u32::try_from(completed).unwrap_or(u32::MAX));
-        lease.write_left(step.conn)?;
-        moves.completed(&lease.queue, jobs);
+        grant.left = grant.left.saturating_sub(u32::try_from(completed).unwrap_or(u32::MAX));
+        grant.write_left(step.conn)?;
+        moves.completed(&grant.queue, jobs);
     }
     moves.settle(step)?;
     Ok(Some(()))
 }
 
 fn one_by_one(step: &Step<'_>, endings: &[Ending]) -> Done<Vec<Fenced<Ended>>> {
-    let mut leases: HashMap<Token, Option<Lease>> = HashMap::new();
+    let mut leases: HashMap<Token, Option<Grant>> = HashMap::new();
     let mut ender = Ender::new(step)?;
     let mut answers = Vec::with_capacity(endings.len());
     for ending in endings {
-        let lease = match leases.entry(ending.token) {
+        let grant = match leases.entry(ending.token) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(Lease::find(step.conn, ending.token)?),
+            Entry::Vacant(new) => new.insert(Grant::find(step.conn, ending.token)?),
         };
-        let lease = lease.as_mut().filter(|lease| lease.held_by(&ending.owner, step.now));
-        let held = match &lease {
-            Some(lease) => lease.unit(step.conn, ending.job)?,
+        let grant = grant.as_mut().filter(|grant| grant.held_by(&ending.owner, step.now));
+        let held = match &grant {
+            Some(grant) => grant.unit(step.conn, ending.job)?,
             None => None,
         };
         let verb = Some(ending.act.verb());
-        let (Some(lease), Some(held)) = (lease, held) else {
+        let (Some(grant), Some(held)) = (grant, held) else {
             let presented = Presented { owner: &ending.owner, token: ending.token, verb };
             // A job that was ended by this very call may not be kept at all.
             ender.settle()?;
@@ -126,13 +127,13 @@ fn one_by_one(step: &Step<'_>, endings: &[Ending]) -> Done<Vec<Fenced<Ended>>> {
             Act::Fail { error, .. } => (Some(error.as_str()), None),
             Act::Snooze { .. } | Act::Release => (None, None),
         };
-        ender.end(&End { id: ending.job, lease, held: &held, settled, verb, error, result, by: None })?;
-        lease.left = lease.left.saturating_sub(1);
-        lease.ended += 1;
+        ender.end(&End { id: ending.job, grant, held: &held, settled, verb, error, result, by: None })?;
+        grant.left = grant.left.saturating_sub(1);
+        grant.ended += 1;
         answers.push(Ok(Ended { status: settled.status, already: false }));
     }
-    for lease in leases.values().flatten().filter(|lease| lease.ended > 0) {
-        lease.write_left(step.conn)?;
+    for grant in leases.values().flatten().filter(|grant| grant.ended > 0) {
+        grant.write_left(step.conn)?;
     }
     ender.settle()?;
     Ok(answers)

@@ -1,7 +1,8 @@
 //! Lists: jobs newest first, queues by name. Each page is read from one state of the file.
 
 use super::shelf::Shelf;
-use super::{row, show};
+use super::show;
+use crate::column::{self, all};
 use crate::fault::Done;
 use crate::inbox::Step;
 use crate::savepoint::readable;
@@ -81,9 +82,7 @@ fn ended(step: &Step<'_>, filter: &Filter, below: i64, many: u32) -> Done<Vec<i6
 }
 
 fn ids(step: &Step<'_>, sql: &str, params: impl Params) -> Done<Vec<i64>> {
-    let mut select = step.conn.prepare_cached(sql)?;
-    let ids = select.query_map(params, |row| row.get(0))?;
-    Ok(ids.collect::<rusqlite::Result<_>>()?)
+    all(step.conn, sql, params, |row| row.get(0))
 }
 
 /// One queue and its counts.
@@ -93,7 +92,7 @@ pub(crate) fn queue(step: &Step<'_>, name: &str) -> Done<Option<QueueInfo>> {
     let running = shelf.running;
     let (counts, oldest_queued_at) = select.query_row((name, COUNT_MAX + 1, running), |row| {
         let counts = Counts { queued: row.get(0)?, running, completed: row.get(1)?, failed: row.get(2)? };
-        Ok((counts, row::time_opt(row, 3)?))
+        Ok((counts, column::time_opt(row, 3)?))
     })?;
     let Shelf { created_at, settings, .. } = shelf;
     Ok(Some(QueueInfo { name: name.to_owned(), created_at, settings, counts, oldest_queued_at }))
@@ -101,11 +100,8 @@ pub(crate) fn queue(step: &Step<'_>, name: &str) -> Done<Option<QueueInfo>> {
 
 /// Queues by name, from after `after`.
 pub(crate) fn queues(step: &Step<'_>, after: Option<&str>, limit: u32) -> Done<Page<QueueInfo>> {
-    let mut select = step.conn.prepare_cached(sql::QUEUES)?;
-    let names = select.query_map((after, limit.saturating_add(1)), |row| row.get(0))?;
-    let mut names = names.collect::<rusqlite::Result<Vec<String>>>()?;
-    let more = names.len() > limit as usize;
-    names.truncate(limit as usize);
+    let names = all(step.conn, sql::QUEUES, (after, limit.saturating_add(1)), |row| row.get::<_, String>(0))?;
+    let Page { items: names, more } = Page::cut(names, limit as usize);
     let mut items = Vec::with_capacity(names.len());
     for name in names {
         items.extend(queue(step, &name)?);

@@ -11,7 +11,8 @@
 //! jobs were moved. A plain job costs nothing here but its queue's counter, written once for a whole batch.
 
 use super::shelf::{Shelf, free};
-use super::{Keys, Place, forget, row};
+use super::{Keys, Place, forget};
+use crate::column;
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
@@ -160,7 +161,7 @@ pub(super) fn show(step: &Step<'_>, queue: &str, key: &str, full: bool) -> Done<
 pub(super) fn next_turn(step: &Step<'_>, queue: &str, lane: &str) -> Done<Vec<String>> {
     let mut head = step.conn.prepare_cached(sql::LANE_HEAD)?;
     let head = head.query_row((queue, lane), |row| {
-        let (id, place, run_at): (i64, i64, _) = (row.get(0)?, row.get(1)?, row::time(row, 2)?);
+        let (id, place, run_at): (i64, i64, _) = (row.get(0)?, row.get(1)?, column::time(row, 2)?);
         Ok((id, place, run_at, row.get::<_, Option<String>>(3)?, row.get::<_, bool>(4)?))
     });
     let Some((id, place, run_at, tenant, stopped)) = head.optional()? else { return Ok(Vec::new()) };

@@ -1,9 +1,10 @@
 //! What an operator does to single jobs: cancel them, or put them back (L9, L11).
 
 use super::ending::{Ender, Ending, record};
-use super::lease::Lease;
+use super::lease::Grant;
 use super::moves::Moves;
-use super::{Keys, Place, row};
+use super::{Keys, Place};
+use crate::column;
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
@@ -34,7 +35,7 @@ fn one(step: &Step<'_>, operation: &Operation, by: &Actor) -> Done<Result<Status
             id,
             queue: row.get(0)?,
             running: row.get::<_, i64>(1)? == Place::Running as i64,
-            token: row::token_opt(row, 2)?,
+            token: column::token_opt(row, 2)?,
             keys: Keys { ordering: row.get(3)?, limit: row.get(4)? },
         })
     });
@@ -74,32 +75,32 @@ fn cancel_waiting(step: &Step<'_>, job: &Unfinished, reason: Option<&str>, by: &
 
 /// The holder hears of it with its next heartbeat.
 fn ask_to_stop(step: &Step<'_>, job: &Unfinished, reason: Option<&str>, by: &Actor) -> Done<Status> {
-    let lease = lease_of(step, job)?;
+    let grant = lease_of(step, job)?;
     step.conn.prepare_cached(sql::CANCEL_REQUESTED)?.execute([job.id.0])?;
-    step.conn.prepare_cached(sql::LEASE_CANCELS)?.execute([lease.token.0])?;
-    let event = Event::new(step.now, job.id, What::CancelRequested).by(&lease.owner, lease.token);
+    step.conn.prepare_cached(sql::LEASE_CANCELS)?.execute([grant.lease.token.0])?;
+    let event = Event::new(step.now, job.id, What::CancelRequested).by(&grant.lease.owner, grant.lease.token);
     record(step, &event.acted(by).error(reason))?;
     Ok(Status::Running)
 }
 
 /// Ends a running job, whatever its holder does.
 fn end_now(step: &Step<'_>, job: &Unfinished, reason: Option<&str>, by: &Actor) -> Done<Status> {
-    let mut lease = lease_of(step, job)?;
+    let mut grant = lease_of(step, job)?;
     let gone = || Fault::broken(format!("job {} left its lease while it was being cancelled", job.id));
-    let held = lease.unit(step.conn, job.id)?.ok_or_else(gone)?;
+    let held = grant.unit(step.conn, job.id)?.ok_or_else(gone)?;
     let settled = rules::force_cancel(held.was);
     let mut ender = Ender::new(step)?;
     let (error, by) = (reason, Some(by));
-    ender.end(&Ending { id: job.id, lease: &lease, held: &held, settled, verb: None, error, result: None, by })?;
-    lease.left = lease.left.saturating_sub(1);
-    lease.write_left(step.conn)?;
+    ender.end(&Ending { id: job.id, grant: &grant, held: &held, settled, verb: None, error, result: None, by })?;
+    grant.left = grant.left.saturating_sub(1);
+    grant.write_left(step.conn)?;
     ender.settle()?;
     Ok(settled.status)
 }
 
-fn lease_of(step: &Step<'_>, job: &Unfinished) -> Done<Lease> {
-    let lease = job.token.map(|token| Lease::find(step.conn, token)).transpose()?.flatten();
-    lease.ok_or_else(|| Fault::broken(format!("job {} runs under no lease", job.id)))
+fn lease_of(step: &Step<'_>, job: &Unfinished) -> Done<Grant> {
+    let grant = job.token.map(|token| Grant::find(step.conn, token)).transpose()?.flatten();
+    grant.ok_or_else(|| Fault::broken(format!("job {} runs under no lease", job.id)))
 }
 
 fn retry(step: &Step<'_>, id: JobId, by: &Actor) -> Done<Result<Status, Refusal>> {

@@ -3,8 +3,9 @@
 //! Nothing is written here. Of a tenant and kind only the first job stands in the ready index; when it is picked, the
 //! next of them takes part. So what a pick reads is what it takes, plus the tenants whose rate is spent.
 
+use super::names;
 use super::shelf::{Shelf, Window, free};
-use super::{names, row};
+use crate::column;
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::savepoint::readable;
@@ -154,7 +155,7 @@ impl<'a> Pick<'a> {
             && let Some(row) = rows.next()?
         {
             let place = || -> rusqlite::Result<(Rank, Option<String>)> {
-                Ok(((Reverse(row.get(0)?), row::time(row, 1)?, JobId(row.get(2)?)), row.get(3)?))
+                Ok(((Reverse(row.get(0)?), column::time(row, 1)?, JobId(row.get(2)?)), row.get(3)?))
             };
             let (rank, key) = match readable(place().map_err(Fault::from))? {
                 Ok(place) => place,
@@ -275,7 +276,7 @@ impl Pool {
             let many = self.read.max(POOL_READ).min(wanted);
             let mut select = step.conn.prepare_cached(sql::NEXT_OF_POOL)?;
             let next = select.query_map((self.head.0, many, self.read), |row| {
-                Ok((Reverse(row.get(0)?), row::time(row, 1)?, JobId(row.get(2)?)))
+                Ok((Reverse(row.get(0)?), column::time(row, 1)?, JobId(row.get(2)?)))
             })?;
             self.next = next.collect::<rusqlite::Result<_>>()?;
             self.read += self.next.len();

@@ -1,6 +1,7 @@
 //! Removing what is no longer kept, in bounded steps.
 
 use super::forget;
+use crate::column::all;
 use crate::fault::Done;
 use crate::inbox::Step;
 use crate::sql;
@@ -13,9 +14,7 @@ use tenure_core::queue::{JobId, Pruned};
 /// past their window, workers not seen for a day; tenants that only a past period of their rate
 /// kept, and changes of settings that are too old.
 pub(crate) fn prune(step: &Step<'_>, max: u32) -> Done<Pruned> {
-    let mut past = step.conn.prepare_cached(sql::PAST)?;
-    let jobs = past.query_map((step.now.0, max), |row| row.get(0).map(JobId))?;
-    let jobs = jobs.collect::<rusqlite::Result<Vec<_>>>()?;
+    let jobs = all(step.conn, sql::PAST, (step.now.0, max), |row| row.get(0).map(JobId))?;
     forget::forget(step, &jobs)?;
     let count = |removed: usize| u32::try_from(removed).unwrap_or(u32::MAX);
     let hour_ago = forget::before(step.now, RECEIPT_MS).0;

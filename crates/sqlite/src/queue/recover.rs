@@ -4,7 +4,8 @@
 //! in the log, and is tried again when the store is opened next.
 
 use super::ending::{Ender, Ending};
-use super::lease::Lease;
+use super::lease::Grant;
+use crate::column::all;
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::savepoint::{apart, readable};
@@ -15,18 +16,12 @@ use tenure_core::queue::{JobId, Recovered, Status};
 
 /// Returns the work of at most `leases_max` leases that ran out, oldest deadline first.
 pub(crate) fn recover(step: &Step<'_>, leases_max: u32) -> Done<Recovered> {
-    let mut expired = step.conn.prepare_cached(sql::EXPIRED)?;
-    let tokens =
-        expired.query_map((step.now.0, leases_max), |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
-    return_all(step, &tokens)
+    return_all(step, &all(step.conn, sql::EXPIRED, (step.now.0, leases_max), |row| row.get(0))?)
 }
 
 /// The same for one queue; whether there may be more.
 pub(super) fn of_queue(step: &Step<'_>, queue: &str, leases_max: u32) -> Done<bool> {
-    let mut expired = step.conn.prepare_cached(sql::EXPIRED_OF)?;
-    let tokens = expired
-        .query_map((step.now.0, leases_max, queue), |row| row.get(0))?
-        .collect::<rusqlite::Result<Vec<i64>>>()?;
+    let tokens = all(step.conn, sql::EXPIRED_OF, (step.now.0, leases_max, queue), |row| row.get(0))?;
     return_all(step, &tokens)?;
     Ok(tokens.len() >= leases_max as usize)
 }
@@ -56,11 +51,11 @@ fn return_one(step: &Step<'_>, token: Token) -> Done<Recovered> {
 }
 
 fn return_whole(step: &Step<'_>, token: Token) -> Done<Recovered> {
-    let Some(lease) = Lease::find(step.conn, token)? else { return Ok(Recovered::default()) };
+    let Some(grant) = Grant::find(step.conn, token)? else { return Ok(Recovered::default()) };
     let mut recovered = Recovered { leases: 1, ..Recovered::default() };
     let mut ender = Ender::new(step)?;
     for (place, id) in held_units(step, token)? {
-        count(&mut recovered, return_unit(step, &mut ender, &lease, place, id)?);
+        count(&mut recovered, return_unit(step, &mut ender, &grant, place, id)?);
     }
     ender.settle()?;
     step.conn.prepare_cached(sql::DROP_LEASE)?.execute([token.0])?;
@@ -69,24 +64,24 @@ fn return_whole(step: &Step<'_>, token: Token) -> Done<Recovered> {
 
 /// Returns those jobs of a lease that can be read; the others keep it.
 fn salvage(step: &Step<'_>, token: Token) -> Done<Recovered> {
-    let Some(mut lease) = Lease::find(step.conn, token)? else { return Ok(Recovered::default()) };
+    let Some(mut grant) = Grant::find(step.conn, token)? else { return Ok(Recovered::default()) };
     let mut recovered = Recovered::default();
     for (place, id) in held_units(step, token)? {
         let alone = || {
             let mut ender = Ender::new(step)?;
-            let status = return_unit(step, &mut ender, &lease, place, id)?;
+            let status = return_unit(step, &mut ender, &grant, place, id)?;
             ender.settle()?;
             Ok(status)
         };
         match apart(step.conn, || readable(alone()))? {
             Ok(status) => {
                 count(&mut recovered, status);
-                lease.left = lease.left.saturating_sub(1).max(1);
+                grant.left = grant.left.saturating_sub(1).max(1);
             }
             Err(fault) => tracing::error!(%token, %id, fault, "a job could not be returned"),
         }
     }
-    lease.write_left(step.conn)?;
+    grant.write_left(step.conn)?;
     Ok(recovered)
 }
 
@@ -99,20 +94,18 @@ fn count(recovered: &mut Recovered, status: Status) {
 
 /// The jobs that still run under a lease, in the order of its grant.
 fn held_units(step: &Step<'_>, token: Token) -> Done<Vec<(u32, JobId)>> {
-    let mut held = step.conn.prepare_cached(sql::HELD_UNITS)?;
-    let units = held.query_map([token.0], |row| Ok((row.get(0)?, JobId(row.get(1)?))))?;
-    Ok(units.collect::<rusqlite::Result<_>>()?)
+    all(step.conn, sql::HELD_UNITS, [token.0], |row| Ok((row.get(0)?, JobId(row.get(1)?))))
 }
 
 /// Puts one job back, or fails it at the crash limit (L6), as timed out or as cancelled; where it stands now.
-fn return_unit(step: &Step<'_>, ender: &mut Ender<'_>, lease: &Lease, place: u32, id: JobId) -> Done<Status> {
+fn return_unit(step: &Step<'_>, ender: &mut Ender<'_>, grant: &Grant, place: u32, id: JobId) -> Done<Status> {
     let gone = || Fault::broken(format!("job {id} left its lease while it was being returned"));
-    let held = lease.unit(step.conn, id)?.ok_or_else(gone)?;
+    let held = grant.unit(step.conn, id)?.ok_or_else(gone)?;
     // The timeout, and not the worker's silence, ended it only if the lease had been kept up to there.
-    let timed_out = lease.ends_at == Some(lease.expires_at);
-    let settled = rules::expire(place < lease.started, timed_out, held.was);
+    let timed_out = grant.ends_at == Some(grant.lease.expires_at);
+    let settled = rules::expire(place < grant.started, timed_out, held.was);
     let error = timed_out.then(|| format!("took longer than {} ms", held.timeout_ms.unwrap_or(0)));
     let error = error.as_deref();
-    ender.end(&Ending { id, lease, held: &held, settled, verb: None, error, result: None, by: None })?;
+    ender.end(&Ending { id, grant, held: &held, settled, verb: None, error, result: None, by: None })?;
     Ok(settled.status)
 }

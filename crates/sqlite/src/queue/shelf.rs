@@ -1,6 +1,6 @@
 //! The row of one queue: how it behaves, what runs in it, and what is spent of its rate.
 
-use super::row;
+use crate::column;
 use crate::fault::Done;
 use crate::sql;
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -28,13 +28,13 @@ impl Shelf {
             Ok(Some(Rate { max, period_ms: row.get(at + 1)? }))
         };
         Ok(Shelf {
-            created_at: row::time(row, 0)?,
+            created_at: column::time(row, 0)?,
             running: row.get(1)?,
             settings: Settings {
                 paused: row.get(2)?,
                 max_running: row.get(3)?,
                 max_running_per_key: row.get(4)?,
-                lane_on_failure: row::word(row, 5, LaneOnFailure::parse)?,
+                lane_on_failure: column::word(row, 5, LaneOnFailure::parse)?,
                 retention_ms: row.get(6)?,
                 rate_limit: rate(7)?,
                 rate_limit_per_key: rate(9)?,

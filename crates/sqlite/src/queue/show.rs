@@ -1,14 +1,14 @@
 //! One job, from the hot table or from history, and what is stored about it.
 
 use super::{Place, row};
+use crate::column::{self, all};
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
 use rusqlite::{OptionalExtension, Row};
 use tenure_core::LostReason;
 use tenure_core::bounds::ATTEMPTS_KEPT;
-use tenure_core::lease::Lease;
-use tenure_core::lease::Token;
+use tenure_core::lease::{Lease, Token};
 use tenure_core::queue::{Attempt, Event, Job, JobId, Outcome, Reason, Status, Verb, What};
 
 /// The job `id`, if it is kept.
@@ -31,26 +31,24 @@ pub(crate) fn job(step: &Step<'_>, id: JobId) -> Done<Option<Job>> {
 
 /// The events stored for a job, oldest first.
 pub(crate) fn events(step: &Step<'_>, id: JobId) -> Done<Vec<Event>> {
-    let mut select = step.conn.prepare_cached(sql::EVENTS)?;
-    let events = select.query_map([id.0], |row| {
+    all(step.conn, sql::EVENTS, [id.0], |row| {
         Ok(Event {
-            at: row::time(row, 0)?,
+            at: column::time(row, 0)?,
             job: id,
-            what: row::word(row, 1, What::parse)?,
-            token: row::token_opt(row, 2)?,
+            what: column::word(row, 1, What::parse)?,
+            token: column::token_opt(row, 2)?,
             owner: row.get(3)?,
             attempt: row.get(4)?,
-            verb: row::word_opt(row, 5, Verb::parse)?,
-            lost: row::word_opt(row, 6, LostReason::parse)?,
-            reason: row::word_opt(row, 7, Reason::parse)?,
-            until: row::time_opt(row, 8)?,
+            verb: column::word_opt(row, 5, Verb::parse)?,
+            lost: column::word_opt(row, 6, LostReason::parse)?,
+            reason: column::word_opt(row, 7, Reason::parse)?,
+            until: column::time_opt(row, 8)?,
             error: row.get(9)?,
             count: row.get(10)?,
-            first_at: row::time_opt(row, 11)?,
+            first_at: column::time_opt(row, 11)?,
             by: row.get(12)?,
         })
-    })?;
-    Ok(events.collect::<rusqlite::Result<_>>()?)
+    })
 }
 
 /// The columns that `job.sql` and `finished.sql` begin with, and the kept attempts.
@@ -61,16 +59,16 @@ fn common(row: &Row<'_>) -> rusqlite::Result<(Job, Option<String>)> {
         kind: row.get(2)?,
         payload: row.get(3)?,
         priority: row.get(4)?,
-        created_at: row::time(row, 5)?,
-        run_at: row::time(row, 6)?,
+        created_at: column::time(row, 5)?,
+        run_at: column::time(row, 6)?,
         attempt: row.get(7)?,
         attempts_max: row.get(8)?,
-        backoff: row::backoff(row, 9)?,
+        backoff: column::backoff(row, 9)?,
         timeout_ms: row.get(13)?,
         ordering_key: row.get(17)?,
         limit_key: row.get(18)?,
         cancel_requested: false,
-        token: row::token_opt(row, 14)?,
+        token: column::token_opt(row, 14)?,
         error: row.get(15)?,
         status: Status::Queued,
         reason: None,
@@ -93,8 +91,14 @@ fn hot(row: &Row<'_>) -> rusqlite::Result<(Job, Option<String>)> {
     if row.get::<_, i64>(19)? == Place::Running as i64 {
         job.status = Status::Running;
         if let (Some(owner), Some(token)) = (row.get(22)?, job.token) {
-            let (granted_at, expires_at) = (row::time(row, 23)?, row::time(row, 24)?);
-            job.lease = Some(Lease { owner, token, granted_at, expires_at, pulse: row::pulse(row, 25)? });
+            job.lease = Some(Lease {
+                owner,
+                token,
+                granted_at: column::time(row, 23)?,
+                lease_ms: row.get(29)?,
+                expires_at: column::time(row, 24)?,
+                pulse: column::pulse(row, [25, 26, 27])?,
+            });
         }
     }
     Ok((job, attempts))
@@ -103,10 +107,10 @@ fn hot(row: &Row<'_>) -> rusqlite::Result<(Job, Option<String>)> {
 /// A row of `finished.sql`.
 fn finished(row: &Row<'_>) -> rusqlite::Result<(Job, Option<String>)> {
     let (mut job, attempts) = common(row)?;
-    job.status = row::word(row, 19, Status::parse)?;
-    job.reason = row::word_opt(row, 20, Reason::parse)?;
+    job.status = column::word(row, 19, Status::parse)?;
+    job.reason = column::word_opt(row, 20, Reason::parse)?;
     job.result = row.get(21)?;
-    job.finished_at = row::time_opt(row, 22)?;
+    job.finished_at = column::time_opt(row, 22)?;
     job.progress = row.get(23)?;
     job.checkpoint = row.get(24)?;
     // A job that was cancelled while it waited ended under no claim.
@@ -114,12 +118,12 @@ fn finished(row: &Row<'_>) -> rusqlite::Result<(Job, Option<String>)> {
         job.attempts.push(Attempt {
             token: job.token.unwrap_or(Token(0)),
             owner,
-            claimed_at: row::time(row, 26)?,
+            claimed_at: column::time(row, 26)?,
             ended_at: job.finished_at,
-            outcome: Some(row::word(row, 27, Outcome::parse)?),
-            verb: row::word_opt(row, 28, Verb::parse)?,
+            outcome: Some(column::word(row, 27, Outcome::parse)?),
+            verb: column::word_opt(row, 28, Verb::parse)?,
             error: if row.get(32)? { job.error.clone() } else { None },
-            pulse: row::pulse(row, 29)?,
+            pulse: column::pulse(row, [29, 30, 31])?,
         });
     }
     Ok((job, attempts))

@@ -1,10 +1,11 @@
 //! Workers: sightings of those who claim, and what they hold.
 
-use super::{forget, names, row};
+use super::{forget, names};
+use crate::column::{self, all};
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
-use rusqlite::{OptionalExtension, Params};
+use rusqlite::OptionalExtension;
 use std::collections::BTreeMap;
 use tenure_core::Page;
 use tenure_core::Time;
@@ -35,7 +36,7 @@ pub(crate) fn see(step: &Step<'_>, sight: &Sight) -> Done<Vec<(String, Time)>> {
     let mut seen = Vec::with_capacity(sight.queues.len());
     for queue in &sight.queues {
         let of = (&sight.owner, queue, &kinds);
-        let mut at = read.query_row(of, |row| row::time(row, 0)).optional()?;
+        let mut at = read.query_row(of, |row| column::time(row, 0)).optional()?;
         if at.is_none() {
             make_room.execute((queue, SIGHTINGS_MAX - 1))?;
         }
@@ -50,7 +51,7 @@ pub(crate) fn see(step: &Step<'_>, sight: &Sight) -> Done<Vec<(String, Time)>> {
 
 /// Workers by name, from after `after`.
 pub(crate) fn workers(step: &Step<'_>, after: Option<&str>, limit: u32) -> Done<Page<Worker>> {
-    let names: Vec<String> = texts(step, sql::WORKERS, (after, limit.saturating_add(1)))?;
+    let names: Vec<String> = all(step.conn, sql::WORKERS, (after, limit.saturating_add(1)), |row| row.get(0))?;
     let mut sightings = Vec::new();
     let mut select = step.conn.prepare_cached(sql::SIGHTINGS)?;
     for owner in names {
@@ -64,8 +65,8 @@ pub(crate) fn workers(step: &Step<'_>, after: Option<&str>, limit: u32) -> Done<
                 queue: row.get(0)?,
                 kinds,
                 kinds_capped,
-                first_seen_at: row::time(row, 2)?,
-                seen_at: row::time(row, 3)?,
+                first_seen_at: column::time(row, 2)?,
+                seen_at: column::time(row, 3)?,
             });
         }
     }
@@ -91,22 +92,16 @@ pub(super) fn watch(step: &Step<'_>, queue: &str, kind: &str) -> Done<Watch> {
         lately.push((row.get(0)?, takes, kinds.unwrap_or_default()));
     }
     let mut last = step.conn.prepare_cached(sql::SEEN_LAST)?;
-    let last = last.query_row([queue], |row| Ok((row.get(0)?, row::time(row, 1)?))).optional()?;
+    let last = last.query_row([queue], |row| Ok((row.get(0)?, column::time(row, 1)?))).optional()?;
     Ok(Watch::of(lately, last))
 }
 
 /// A few of those who hold jobs of a queue, or of any.
 pub(super) fn holders(step: &Step<'_>, queue: Option<&str>) -> Done<Vec<String>> {
     match queue {
-        Some(queue) => texts(step, sql::HOLDERS, (queue, HOLDERS_SHOWN)),
-        None => texts(step, sql::ALL_HOLDERS, [HOLDERS_SHOWN]),
+        Some(queue) => all(step.conn, sql::HOLDERS, (queue, HOLDERS_SHOWN), |row| row.get(0)),
+        None => all(step.conn, sql::ALL_HOLDERS, [HOLDERS_SHOWN], |row| row.get(0)),
     }
-}
-
-fn texts(step: &Step<'_>, sql: &str, params: impl Params) -> Done<Vec<String>> {
-    let mut select = step.conn.prepare_cached(sql)?;
-    let texts = select.query_map(params, |row| row.get(0))?;
-    Ok(texts.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Kinds as [`names`] writes them; empty is every kind.

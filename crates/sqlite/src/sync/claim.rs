@@ -4,17 +4,18 @@
 //! that writes it (L2).
 
 use super::{ends, row};
+use crate::column::first as first_row;
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::savepoint::readable;
 use crate::sql;
 use crate::tokens;
-use rusqlite::{OptionalExtension, Params};
+use rusqlite::Params;
 use std::cmp::Reverse;
 use std::fmt::Debug;
-use tenure_core::sync::rules::End;
+use tenure_core::sync::rules::{End, Notes};
 use tenure_core::sync::{
-    Chunk, ChunkClaim, ClaimedChunk, ClaimedSync, Idle, IdleReason, State, Sync, SyncClaim, SyncId, Unit,
+    Chunk, ChunkClaim, ClaimedChunk, ClaimedSync, Idle, IdleReason, Standing, State, Sync, SyncClaim, SyncId, Unit,
 };
 use tenure_core::{Time, Token};
 
@@ -23,18 +24,22 @@ pub(super) fn sync(step: &Step<'_>, claim: &SyncClaim) -> Done<Option<ClaimedSyn
     loop {
         let Some(mut sync) = first(step, claim.matrix_id.as_deref())? else { return Ok(None) };
         let before = sync.standing.token;
-        if let Some(lock) = sync.standing.lock.clone() {
+        if sync.standing.lease.is_some() {
             if ends::tell_sync(step, &mut sync)? {
                 continue;
             }
-            row::remember(step, &Unit::sync(sync.id), &lock.owner, before, End::Expired)?;
+            remember_lapsed(step, &Unit::sync(sync.id), &sync.standing)?;
         }
-        let token = draw(step)?;
-        let lease_expires_at = sync.standing.take(&claim.owner, token, claim.lease_ms, step.now);
+        let claimed = sync.take(claim, draw(step)?, step.now);
         row::save_sync(step, &sync, before)?;
-        let Sync { id, matrix_id, priority, created_at, planned, .. } = sync;
-        return Ok(Some(ClaimedSync { id, matrix_id, priority, created_at, planned, token, lease_expires_at }));
+        return Ok(Some(claimed));
     }
+}
+
+/// Keeps, of a lease that ran out and now makes way, what its holder will be told.
+fn remember_lapsed(step: &Step<'_>, unit: &Unit, standing: &Standing) -> Done<()> {
+    let receipt = standing.receipt(End::Expired, step.now);
+    row::note(step, unit, &Notes { receipt, ..Notes::default() })
 }
 
 /// The sync to claim next.
@@ -75,7 +80,7 @@ fn intact<K: Debug, T>(
 }
 
 fn id(step: &Step<'_>, sql: &str, params: impl Params) -> Done<Option<SyncId>> {
-    Ok(step.conn.prepare_cached(sql)?.query_row(params, |row| row.get(0).map(SyncId)).optional()?)
+    first_row(step.conn, sql, params, |row| row.get(0).map(SyncId))
 }
 
 /// Takes the next chunk of a sync in the order of its plan, or the one that is named.
@@ -95,29 +100,15 @@ pub(super) fn chunk(step: &Step<'_>, claim: &ChunkClaim) -> Done<Result<ClaimedC
             Err(idle) => return Ok(Err(idle)),
         };
         let before = chunk.standing.token;
-        if let Some(lock) = chunk.standing.lock.clone() {
+        if chunk.standing.lease.is_some() {
             if ends::tell_chunk(step, &mut chunk)? {
                 continue;
             }
-            row::remember(step, &Unit::chunk(chunk.sync, &chunk.chunk_hash), &lock.owner, before, End::Expired)?;
+            remember_lapsed(step, &Unit::chunk(chunk.sync, &chunk.chunk_hash), &chunk.standing)?;
         }
-        let token = draw(step)?;
-        let lease_expires_at = chunk.standing.take(&claim.owner, token, claim.lease_ms, step.now);
-        chunk.attempt += 1;
+        let claimed = chunk.take(claim, draw(step)?, step.now);
         row::save_chunk(step, &chunk, before)?;
-        return Ok(Ok(ClaimedChunk {
-            sync: chunk.sync,
-            matrix_id: chunk.matrix_id,
-            chunk_hash: chunk.chunk_hash,
-            payload: chunk.payload,
-            attempt: chunk.attempt,
-            attempts_max: chunk.attempts_max,
-            token,
-            lease_expires_at,
-            last_synced_at: chunk.last_synced_at,
-            row_count: chunk.row_count,
-            cursor: chunk.cursor,
-        }));
+        return Ok(Ok(claimed));
     }
 }
 
@@ -128,7 +119,7 @@ fn named(step: &Step<'_>, sync: &Sync, hash: &str) -> Done<Result<Chunk, Idle>> 
     let Some(chunk) = found else { return Ok(Err(idle(IdleReason::Unknown, None))) };
     Ok(match chunk.state {
         State::Available | State::Expired => Ok(chunk),
-        State::Running => Err(idle(IdleReason::Held, chunk.standing.lock.map(|lock| lock.until))),
+        State::Running => Err(idle(IdleReason::Held, chunk.standing.lease.map(|lease| lease.expires_at))),
         State::Completed | State::Failed => Err(idle(IdleReason::Done, None)),
     })
 }
@@ -136,8 +127,7 @@ fn named(step: &Step<'_>, sync: &Sync, hash: &str) -> Done<Result<Chunk, Idle>> 
 /// The next chunk that waits or whose lease ran out.
 fn next(step: &Step<'_>, sync: &Sync) -> Done<Result<Chunk, Idle>> {
     let place = |sql: &str, params: &[i64]| -> Done<Option<String>> {
-        let params = rusqlite::params_from_iter(params);
-        Ok(step.conn.prepare_cached(sql)?.query_row(params, |row| row.get(1)).optional()?)
+        first_row(step.conn, sql, rusqlite::params_from_iter(params), |row| row.get(1))
     };
     let find = |hash: &String| row::find_chunk(step, &sync.matrix_id, hash);
     let (waiting, unread) = intact(|passed| place(sql::SYNC_WAITING_CHUNK, &[sync.id.0, passed]), find)?;
@@ -145,8 +135,7 @@ fn next(step: &Step<'_>, sync: &Sync) -> Done<Result<Chunk, Idle>> {
     if let Some(chunk) = waiting.into_iter().chain(lapsed).min_by_key(|chunk| chunk.ord) {
         return Ok(Ok(chunk));
     }
-    let mut deadline = step.conn.prepare_cached(sql::SYNC_NEXT_DEADLINE)?;
-    let until = deadline.query_row([sync.id.0], |row| row.get(0).map(Time)).optional()?;
+    let until = first_row(step.conn, sql::SYNC_NEXT_DEADLINE, [sync.id.0], |row| row.get(0).map(Time))?;
     let reason = if until.is_some() || unread > 0 { IdleReason::Held } else { IdleReason::Done };
     Ok(Err(Idle { reason, again_in_ms: until.map(|until| ms_until(until, step.now)) }))
 }

@@ -1,17 +1,15 @@
 //! What ends without a holder: leases that run out (L7), syncs that are cancelled (S6), what is no longer kept (I19).
 
 use super::{plan, read, row};
+use crate::column::{all, value};
 use crate::fault::Done;
 use crate::inbox::Step;
 use crate::savepoint::{apart, readable};
 use crate::sql;
 use rusqlite::params;
 use tenure_core::bounds::RECEIPT_MS;
-use tenure_core::lease::live;
-use tenure_core::sync::rules::{self, End, RETENTION_MS};
-use tenure_core::sync::{
-    Chunk, Reason, Refused, State, Sync, SyncEvent, SyncId, SyncsPruned, SyncsRecovered, Unit, What,
-};
+use tenure_core::sync::rules::RETENTION_MS;
+use tenure_core::sync::{Chunk, Reason, Refused, State, Sync, SyncId, SyncsPruned, SyncsRecovered, Unit};
 use tenure_core::{Actor, Time};
 use tenure_store::OrRefused;
 
@@ -21,19 +19,8 @@ pub(super) fn cancel(step: &Step<'_>, id: SyncId, why: Option<&str>, by: &Actor)
     if !sync.standing.open() {
         return Ok(Err(Refused::Terminal));
     }
-    let unit = Unit::sync(id);
-    if let Some(lock) = &sync.standing.lock {
-        let alive = live(lock.until, step.now);
-        if !alive && !lock.told {
-            let event = SyncEvent::new(step.now, &unit, What::Expired).by(&lock.owner, sync.standing.token);
-            row::write(step, &SyncEvent { attempt: Some(sync.crashes), ..event })?;
-        }
-        let end = if alive { End::Cancelled } else { End::Expired };
-        row::remember(step, &unit, &lock.owner, sync.standing.token, end)?;
-    }
+    row::note(step, &Unit::sync(id), &sync.cancelled(why, by, step.now))?;
     let reason = Some(Reason::Cancelled);
-    let event = SyncEvent::new(step.now, &unit, What::Cancelled).acted(by).error(why);
-    row::write(step, &SyncEvent { reason, ..event })?;
     end(step, &mut sync, State::Failed, reason, Some(Reason::Cancelled.as_str()))?;
     Ok(Ok(State::Failed))
 }
@@ -46,11 +33,11 @@ pub(super) fn end(
     reason: Option<Reason>,
     error: Option<&str>,
 ) -> Done<()> {
-    let mut locked = step.conn.prepare_cached(sql::SYNC_LOCKED_CHUNKS)?;
-    let hashes = locked.query_map([sync.id.0], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
-    for hash in hashes {
-        if let Some(chunk) = row::find_chunk(step, &sync.matrix_id, &hash)? {
-            part(step, chunk)?;
+    for hash in all(step.conn, sql::SYNC_LOCKED_CHUNKS, [sync.id.0], |row| row.get::<_, String>(0))? {
+        if let Some(mut chunk) = row::find_chunk(step, &sync.matrix_id, &hash)? {
+            let notes = chunk.part(step.now);
+            row::note(step, &Unit::chunk(sync.id, hash), &notes)?;
+            row::save_chunk(step, &chunk, chunk.standing.token)?;
         }
     }
     let done = read::progress(step, sync.id)?.at_the_end();
@@ -70,32 +57,11 @@ pub(super) fn end(
     Ok(())
 }
 
-/// Ends the lease of a chunk because its sync ends. One that ran out before stays lost for that reason.
-fn part(step: &Step<'_>, mut chunk: Chunk) -> Done<()> {
-    let Some(lock) = chunk.standing.lock.take() else { return Ok(()) };
-    let (unit, token) = (Unit::chunk(chunk.sync, &chunk.chunk_hash), chunk.standing.token);
-    let event = |what| SyncEvent::new(step.now, &unit, what).by(&lock.owner, token);
-    let (end, event) = match (live(lock.until, step.now), lock.told) {
-        (true, _) => (End::Cancelled, Some(event(What::Cancelled))),
-        (false, true) => (End::Expired, None),
-        (false, false) => (End::Expired, Some(SyncEvent { attempt: Some(chunk.attempt), ..event(What::Expired) })),
-    };
-    row::remember(step, &unit, &lock.owner, token, end)?;
-    if let Some(event) = event {
-        row::write(step, &event)?;
-    }
-    row::save_chunk(step, &chunk, token)
-}
-
 /// Writes down leases that ran out, at most `leases_max`, once for each token; they stay in place. Rows that cannot be
 /// read are set aside and stop none of the others.
 pub(super) fn recover(step: &Step<'_>, leases_max: u32) -> Done<SyncsRecovered> {
     let mut recovered = SyncsRecovered::default();
-    let jobs = |most: u32| {
-        let mut untold = step.conn.prepare_cached(sql::SYNC_UNTOLD_JOBS)?;
-        let ids = untold.query_map((step.now.0, most), |row| row.get(0).map(SyncId))?;
-        Ok(ids.collect::<rusqlite::Result<Vec<_>>>()?)
-    };
+    let jobs = |most: u32| all(step.conn, sql::SYNC_UNTOLD_JOBS, (step.now.0, most), |row| row.get(0).map(SyncId));
     let tell = |id: &SyncId| match row::find_sync(step, *id)? {
         Some(mut sync) => tell_sync(step, &mut sync),
         None => Ok(false),
@@ -103,11 +69,8 @@ pub(super) fn recover(step: &Step<'_>, leases_max: u32) -> Done<SyncsRecovered> 
     let aside = |id: &SyncId| Ok(step.conn.prepare_cached(sql::SYNC_JOB_ASIDE)?.execute([id.0])?);
     sweep(step, &mut recovered, leases_max, jobs, tell, aside)?;
 
-    let chunks = |most: u32| {
-        let mut untold = step.conn.prepare_cached(sql::SYNC_UNTOLD_CHUNKS)?;
-        let keys = untold.query_map((step.now.0, most), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(keys.collect::<rusqlite::Result<Vec<(String, String)>>>()?)
-    };
+    let key = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let chunks = |most: u32| all(step.conn, sql::SYNC_UNTOLD_CHUNKS, (step.now.0, most), key);
     let tell = |(matrix_id, hash): &(String, String)| match row::find_chunk(step, matrix_id, hash)? {
         Some(mut chunk) => tell_chunk(step, &mut chunk),
         None => Ok(false),
@@ -153,47 +116,23 @@ fn sweep<K: std::fmt::Debug>(
 
 /// Notices that the lease of a sync ran out; whether that ended it.
 pub(super) fn tell_sync(step: &Step<'_>, sync: &mut Sync) -> Done<bool> {
-    let token = sync.standing.token;
-    let Some(lock) = sync.standing.lock.as_mut().filter(|lock| !lock.told && !live(lock.until, step.now)) else {
-        return Ok(false);
-    };
-    lock.told = true;
-    let mut last_done = step.conn.prepare_cached(sql::SYNC_LAST_DONE)?;
-    let last_done_at = last_done.query_row([sync.id.0], |row| row.get::<_, Option<i64>>(0))?.map(Time);
-    sync.crashes = rules::sync_crashes(sync.crashes, lock.until, last_done_at);
-    let (unit, owner) = (Unit::sync(sync.id), lock.owner.clone());
-    let event = |what| SyncEvent::new(step.now, &unit, what).by(&owner, token);
-    row::write(step, &SyncEvent { attempt: Some(sync.crashes), ..event(What::Expired) })?;
-    if !rules::sync_crashed_out(sync.crashes, sync.crashes_max) {
-        row::save_sync(step, sync, token)?;
-        return Ok(false);
+    let last_done_at = value::<Option<i64>>(step.conn, sql::SYNC_LAST_DONE, [sync.id.0])?.map(Time);
+    let Some((notes, crashed_out)) = sync.expire(last_done_at, step.now) else { return Ok(false) };
+    row::note(step, &Unit::sync(sync.id), &notes)?;
+    if crashed_out {
+        let reason = Reason::CrashLimit;
+        end(step, sync, State::Failed, Some(reason), Some(reason.as_str()))?;
+    } else {
+        row::save_sync(step, sync, sync.standing.token)?;
     }
-    let reason = Some(Reason::CrashLimit);
-    row::remember(step, &unit, &owner, token, End::Expired)?;
-    row::write(step, &SyncEvent { reason, ..event(What::Failed) })?;
-    end(step, sync, State::Failed, reason, Some(Reason::CrashLimit.as_str()))?;
-    Ok(true)
+    Ok(crashed_out)
 }
 
 /// Notices that the lease of a chunk ran out; whether that ended it.
 pub(super) fn tell_chunk(step: &Step<'_>, chunk: &mut Chunk) -> Done<bool> {
-    let token = chunk.standing.token;
-    let Some(lock) = chunk.standing.lock.as_mut().filter(|lock| !lock.told && !live(lock.until, step.now)) else {
-        return Ok(false);
-    };
-    lock.told = true;
-    let (unit, owner) = (Unit::chunk(chunk.sync, &chunk.chunk_hash), lock.owner.clone());
-    let attempt = Some(chunk.attempt);
-    let event = |what| SyncEvent { attempt, ..SyncEvent::new(step.now, &unit, what).by(&owner, token) };
-    row::write(step, &event(What::Expired))?;
-    let crashed_out = rules::crashed_out(chunk.attempt, chunk.attempts_max);
-    if crashed_out {
-        let reason = Some(Reason::CrashLimit);
-        row::remember(step, &unit, &owner, token, End::Expired)?;
-        row::write(step, &SyncEvent { reason, ..event(What::Failed) })?;
-        chunk.standing.settle(State::Failed, reason, Some(Reason::CrashLimit.as_str()), step.now);
-    }
-    row::save_chunk(step, chunk, token)?;
+    let Some((notes, crashed_out)) = chunk.expire(step.now) else { return Ok(false) };
+    row::note(step, &Unit::chunk(chunk.sync, &chunk.chunk_hash), &notes)?;
+    row::save_chunk(step, chunk, chunk.standing.token)?;
     Ok(crashed_out)
 }
 
@@ -201,10 +140,9 @@ pub(super) fn tell_chunk(step: &Step<'_>, chunk: &mut Chunk) -> Done<bool> {
 pub(super) fn prune(step: &Step<'_>, max: u32) -> Done<SyncsPruned> {
     let before = |ms: u64| step.now.0.saturating_sub(i64::try_from(ms).unwrap_or(i64::MAX).saturating_mul(1_000));
     let receipts = step.conn.prepare_cached(sql::SYNC_PRUNE_RECEIPTS)?.execute((before(RECEIPT_MS), max))?;
-    let mut past = step.conn.prepare_cached(sql::SYNC_PAST)?;
-    let ids = past.query_map((before(RETENTION_MS), max), |row| row.get::<_, i64>(0))?;
+    let past = all(step.conn, sql::SYNC_PAST, (before(RETENTION_MS), max), |row| row.get::<_, i64>(0))?;
     let (mut syncs, mut chunks, mut events) = (0, plan::clear_drafts(step, max as usize)?, 0);
-    for id in ids.collect::<rusqlite::Result<Vec<_>>>()? {
+    for id in past {
         let most = max as usize;
         chunks += step.conn.prepare_cached(sql::SYNC_FORGET_CHUNKS)?.execute((id, most - chunks))?;
         events += step.conn.prepare_cached(sql::SYNC_FORGET_EVENTS)?.execute((id, most - events))?;

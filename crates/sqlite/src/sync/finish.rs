@@ -5,7 +5,8 @@ use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
 use rusqlite::params;
-use tenure_core::sync::rules::{self, End, Judgement, Presented};
+use tenure_core::lease::{self, Judgement, Presented};
+use tenure_core::sync::rules::{End, Receipt};
 use tenure_core::sync::{
     Act, Beat, Chunk, Denied, Ended, Ending, Reason, Refused, State, Sync, SyncEvent, Unit, Verb, What,
 };
@@ -23,20 +24,22 @@ pub(super) enum Found {
 /// Renews a lease to now plus the time granted at its claim; the new deadline.
 pub(super) fn heartbeat(step: &Step<'_>, beat: &Beat) -> Done<Fenced<Time>> {
     let presented = Presented { owner: &beat.owner, token: beat.token, verb: None };
-    let renewed = match judge(step, &beat.unit, presented)? {
-        (Judgement::Held, Some(Found::Sync(mut sync))) => {
+    let (judgement, found) = judge(step, &beat.unit, presented)?;
+    if let Err(reason) = judgement.or_lost() {
+        return Ok(Err(reason));
+    }
+    let renewed = match found {
+        Some(Found::Sync(mut sync)) => {
             let renewed = sync.standing.renew(step.now);
             row::save_sync(step, &sync, Some(beat.token))?;
             renewed
         }
-        (Judgement::Held, Some(Found::Chunk(mut chunk))) => {
+        Some(Found::Chunk(mut chunk)) => {
             let renewed = chunk.standing.renew(step.now);
             row::save_chunk(step, &chunk, Some(beat.token))?;
             renewed
         }
-        (Judgement::Already(_), _) => return Ok(Err(LostReason::Finished)),
-        (Judgement::Lost(reason), _) => return Ok(Err(reason)),
-        (Judgement::Held, None) => None,
+        None => None,
     };
     renewed.map(Ok).ok_or_else(|| Fault::broken("what is held has no lease"))
 }
@@ -45,41 +48,35 @@ pub(super) fn heartbeat(step: &Step<'_>, beat: &Beat) -> Done<Fenced<Time>> {
 pub(super) fn finish(step: &Step<'_>, ending: &Ending) -> Done<Result<Ended, Denied>> {
     let verb = ending.act.verb();
     let presented = Presented { owner: &ending.owner, token: ending.token, verb: Some(verb) };
-    let state = match judge(step, &ending.unit, presented)? {
-        (Judgement::Already(ended), _) => return Ok(Ok(ended)),
-        (Judgement::Lost(reason), _) => return Ok(Err(Denied::Lost(reason))),
-        (Judgement::Held, Some(Found::Chunk(chunk))) => finish_chunk(step, chunk, ending)?,
-        (Judgement::Held, Some(Found::Sync(sync))) => match finish_sync(step, sync, ending)? {
+    let (judgement, found) = judge(step, &ending.unit, presented)?;
+    match judgement.or_lost() {
+        Err(reason) => return Ok(Err(Denied::Lost(reason))),
+        Ok(Some(state)) => return Ok(Ok(Ended { state, already: true })),
+        Ok(None) => {}
+    }
+    let state = match found {
+        Some(Found::Chunk(chunk)) => finish_chunk(step, chunk, ending)?,
+        Some(Found::Sync(sync)) => match finish_sync(step, sync, ending)? {
             Ok(state) => state,
             Err(refused) => return Ok(Err(Denied::Refused(refused))),
         },
-        (Judgement::Held, None) => return Err(Fault::broken("what is held is not on record")),
+        None => return Err(Fault::broken("what is held is not on record")),
     };
-    row::remember(step, &ending.unit, &ending.owner, Some(ending.token), End::By(verb, state))?;
+    let receipt = Receipt { owner: ending.owner.clone(), end: End::By(verb, state), at: step.now };
+    row::remember(step, &ending.unit, ending.token, &receipt)?;
     Ok(Ok(Ended { state, already: false }))
 }
 
 fn finish_chunk(step: &Step<'_>, mut chunk: Chunk, ending: &Ending) -> Done<State> {
-    let settled = rules::settle(&ending.act, chunk.attempt, chunk.attempts_max);
-    let error = match &ending.act {
-        Act::Fail { error, .. } => Some(error.as_str()),
-        Act::Complete { .. } | Act::Release => None,
-    };
-    if error.is_some() {
-        let what = if settled.state == State::Failed { What::Failed } else { What::Retried };
-        let event = SyncEvent::new(step.now, &ending.unit, what).by(&ending.owner, Some(ending.token)).error(error);
-        row::write(step, &SyncEvent { attempt: Some(settled.attempt), reason: settled.reason, ..event })?;
+    let (state, told) = chunk.finish(ending, step.now);
+    if let Some(event) = told {
+        row::write(step, &event)?;
     }
-    chunk.attempt = settled.attempt;
-    chunk.standing.settle(settled.state, settled.reason, error, step.now);
-    if let Act::Complete { row_count, cursor } = &ending.act {
-        chunk.last_synced_at = Some(step.now);
-        chunk.row_count = *row_count;
-        chunk.cursor = cursor.clone().or(chunk.cursor.take());
+    if state == State::Completed {
         step.conn.prepare_cached(sql::SYNC_PROGRESSED)?.execute((chunk.sync.0, step.now.0))?;
     }
     row::save_chunk(step, &chunk, Some(ending.token))?;
-    Ok(settled.state)
+    Ok(state)
 }
 
 fn finish_sync(step: &Step<'_>, mut sync: Sync, ending: &Ending) -> Done<Result<State, Refused>> {
@@ -93,12 +90,11 @@ fn finish_sync(step: &Step<'_>, mut sync: Sync, ending: &Ending) -> Done<Result<
         }
         Act::Fail { error, .. } => {
             let reason = Some(Reason::Failed);
-            let event = SyncEvent::new(step.now, &ending.unit, What::Failed).by(&ending.owner, Some(ending.token));
-            row::write(step, &SyncEvent { reason, ..event.error(Some(error)) })?;
+            row::write(step, &SyncEvent { reason, ..ending.event(What::Failed, step.now) })?;
             (State::Failed, reason, Some(error.as_str()))
         }
         Act::Release => {
-            sync.standing.lock = None;
+            sync.standing.free();
             row::save_sync(step, &sync, Some(ending.token))?;
             return Ok(Ok(State::Available));
         }
@@ -109,7 +105,11 @@ fn finish_sync(step: &Step<'_>, mut sync: Sync, ending: &Ending) -> Done<Result<
 
 /// Judges a write by everything that is known, and counts a refusal of what was once planned or claimed in this pass into
 /// the one event of its token and reason (L8).
-pub(super) fn judge(step: &Step<'_>, unit: &Unit, presented: Presented<'_>) -> Done<(Judgement, Option<Found>)> {
+pub(super) fn judge(
+    step: &Step<'_>,
+    unit: &Unit,
+    presented: Presented<'_, Verb>,
+) -> Done<(Judgement<State>, Option<Found>)> {
     let Some(sync) = row::find_sync(step, unit.sync)? else {
         return Ok((Judgement::Lost(LostReason::Unknown), None));
     };
@@ -126,7 +126,8 @@ pub(super) fn judge(step: &Step<'_>, unit: &Unit, presented: Presented<'_>) -> D
         Found::Sync(sync) => &sync.standing,
         Found::Chunk(chunk) => &chunk.standing,
     });
-    let judgement = rules::judge(presented, receipt.as_ref(), last_token, standing, step.now);
+    let lease = standing.and_then(|standing| standing.lease.as_ref());
+    let judgement = lease::judge(presented, receipt.as_ref(), last_token, lease, step.now);
     let known = found.is_some() || receipt.is_some_and(|receipt| receipt.owner == presented.owner);
     if let (Judgement::Lost(reason), true) = (judgement, known) {
         step.conn.prepare_cached(sql::SYNC_REFUSED)?.execute(params![

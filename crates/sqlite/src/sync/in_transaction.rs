@@ -3,7 +3,7 @@
 use super::finish;
 use crate::in_transaction::{here, whole};
 use rusqlite::Connection;
-use tenure_core::sync::rules::{Judgement, Presented};
+use tenure_core::lease::Presented;
 use tenure_core::sync::{Act, ClaimedChunk, Denied, Ended, Ending, Unit};
 use tenure_core::{LostReason, Token};
 use tenure_store::{Clock, Place, TransactionError as Error};
@@ -58,10 +58,6 @@ fn complete(tx: &Connection, clock: &Clock, mut ending: Ending) -> Result<Ended,
 fn held(tx: &Connection, clock: &Clock, chunk: &Unit, owner: &str, token: Token) -> Result<(), Error> {
     whole(tx, clock, |step| {
         let (judgement, _) = finish::judge(step, chunk, Presented { owner, token, verb: None })?;
-        Ok(match judgement {
-            Judgement::Held => Ok(()),
-            Judgement::Already(_) => Err(Error::LeaseLost(LostReason::Finished)),
-            Judgement::Lost(reason) => Err(Error::LeaseLost(reason)),
-        })
+        Ok(judgement.or_lost().map(drop).map_err(Error::LeaseLost))
     })
 }

@@ -5,6 +5,7 @@
 //! fault is undone; one whose process has gone is undone by the next plan of its matrix, or by pruning.
 
 use super::row;
+use crate::column::all;
 use crate::fault::{Done, Fault};
 use crate::inbox::{Part, Step};
 use crate::sql;
@@ -143,10 +144,8 @@ fn undo(step: &Step<'_>, id: SyncId, max: usize) -> Done<(usize, bool)> {
 /// Undoes drafts that nobody goes on with, and forgets what was kept for those that have become syncs: at most `max`
 /// rows; how many.
 pub(super) fn clear_drafts(step: &Step<'_>, max: usize) -> Done<usize> {
-    let mut stale = step.conn.prepare_cached(sql::SYNC_DRAFT_STALE)?;
-    let ids = stale.query_map([stale_before(step.now)], |row| row.get(0).map(SyncId))?;
     let mut cleared = 0;
-    for id in ids.collect::<rusqlite::Result<Vec<_>>>()? {
+    for id in all(step.conn, sql::SYNC_DRAFT_STALE, [stale_before(step.now)], |row| row.get(0).map(SyncId))? {
         if cleared < max {
             cleared += undo(step, id, max - cleared)?.0;
         }

@@ -1,6 +1,7 @@
 //! Reading: each answer is one state of the file, at one instant.
 
 use super::row;
+use crate::column::{self, all};
 use crate::fault::Done;
 use crate::inbox::Step;
 use crate::sql;
@@ -24,7 +25,6 @@ pub(super) fn sync(step: &Step<'_>, id: SyncId) -> Done<Option<SyncInfo>> {
 /// How far a sync has come.
 pub(super) fn progress(step: &Step<'_>, id: SyncId) -> Done<Progress> {
     let mut select = step.conn.prepare_cached(sql::SYNC_PROGRESS)?;
-    let time = |row: &rusqlite::Row<'_>, at| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(at)?.map(Time));
     Ok(select.query_row((id.0, step.now.0), |row| {
         Ok(Progress {
             available: row.get(0)?,
@@ -34,8 +34,8 @@ pub(super) fn progress(step: &Step<'_>, id: SyncId) -> Done<Progress> {
             failed: row.get(4)?,
             skipped: row.get(5)?,
             rows: row.get(6)?,
-            began_at: time(row, 7)?,
-            last_done_at: time(row, 8)?,
+            began_at: column::time_opt(row, 7)?,
+            last_done_at: column::time_opt(row, 8)?,
         })
     })?)
 }
@@ -45,11 +45,9 @@ pub(super) fn syncs(step: &Step<'_>, filter: &SyncFilter, before: Option<SyncId>
     let below = before.map_or(i64::MAX, |id| id.0);
     let state = filter.state.map(State::as_str);
     let sql = if filter.matrix_id.is_some() { sql::SYNC_JOBS_OF } else { sql::SYNC_JOBS };
-    let mut select = step.conn.prepare_cached(sql)?;
     // One more than asked for tells whether there are more.
     let params = params![below, limit.saturating_add(1), filter.matrix_id, state, step.now.0];
-    let items = select.query_map(params, |row| row::sync(row, step.now))?;
-    page(items.collect::<rusqlite::Result<_>>()?, limit)
+    Ok(Page::cut(all(step.conn, sql, params, |row| row::sync(row, step.now))?, limit as usize))
 }
 
 /// One chunk of a sync.
@@ -61,41 +59,30 @@ pub(super) fn chunk(step: &Step<'_>, id: SyncId, chunk_hash: &str) -> Done<Optio
 /// Chunks of a sync that match, in the order of the plan, from after `after`.
 pub(super) fn chunks(step: &Step<'_>, id: SyncId, filter: &ChunkFilter, after: u64, limit: u32) -> Done<Page<Chunk>> {
     let after = i64::try_from(after).unwrap_or(i64::MAX);
-    let mut select = step.conn.prepare_cached(sql::SYNC_CHUNKS)?;
     let params = params![id.0, after, limit.saturating_add(1), filter.state.map(State::as_str), step.now.0];
-    let items = select.query_map(params, |row| row::chunk(row, step.now))?;
-    page(items.collect::<rusqlite::Result<_>>()?, limit)
-}
-
-fn page<T>(mut items: Vec<T>, limit: u32) -> Done<Page<T>> {
-    let more = items.len() > limit as usize;
-    items.truncate(limit as usize);
-    Ok(Page { items, more })
+    Ok(Page::cut(all(step.conn, sql::SYNC_CHUNKS, params, |row| row::chunk(row, step.now))?, limit as usize))
 }
 
 /// The latest events of a sync, oldest first.
 pub(super) fn events(step: &Step<'_>, id: SyncId, limit: u32) -> Done<Vec<SyncEvent>> {
-    let mut select = step.conn.prepare_cached(sql::SYNC_EVENTS)?;
-    let events = select.query_map((id.0, limit), |row| {
-        let hash: String = row.get("chunk_hash")?;
+    let mut events = all(step.conn, sql::SYNC_EVENTS, (id.0, limit), |row| {
         Ok(SyncEvent {
             at: Time(row.get("at")?),
-            first_at: row::time_opt(row, "first_at")?,
+            first_at: column::time_opt(row, "first_at")?,
             sync: id,
-            chunk_hash: Some(hash).filter(|hash| !hash.is_empty()),
-            what: row::word(row, "what", What::parse)?.unwrap_or(What::Refused),
-            token: row::token_opt(row, "token")?,
+            chunk_hash: column::filled(row, "chunk_hash")?,
+            what: column::word(row, "what", What::parse)?,
+            token: column::token_opt(row, "token")?,
             owner: row.get("owner")?,
             by: row.get("by")?,
             attempt: row.get("attempt")?,
-            verb: row::word(row, "verb", Verb::parse)?,
-            lost: row::word(row, "lost", LostReason::parse)?,
-            reason: row::word(row, "reason", Reason::parse)?,
+            verb: column::word_opt(row, "verb", Verb::parse)?,
+            lost: column::word_opt(row, "lost", LostReason::parse)?,
+            reason: column::word_opt(row, "reason", Reason::parse)?,
             error: row.get("error")?,
             count: row.get("count")?,
         })
     })?;
-    let mut events = events.collect::<rusqlite::Result<Vec<_>>>()?;
     events.reverse();
     Ok(events)
 }

@@ -1,59 +1,37 @@
 //! Rows of syncs and chunks: read whole, and written back under the token that was read.
 
+use crate::column::{Read, first, pulse, time_opt, token_opt, word_opt};
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
-use rusqlite::types::{FromSqlError, Type};
-use rusqlite::{OptionalExtension, Row, params};
-use tenure_core::lease::Pulse;
-use tenure_core::sync::rules::{End, Receipt};
-use tenure_core::sync::{Chunk, Lock, Progress, Reason, Standing, State, Sync, SyncEvent, SyncId, Unit, Verb};
+use rusqlite::{Row, params};
+use tenure_core::lease::Lease;
+use tenure_core::sync::rules::{End, Notes, Receipt};
+use tenure_core::sync::{Chunk, Progress, Reason, Standing, State, Sync, SyncEvent, SyncId, Unit, Verb};
 use tenure_core::{Time, Token};
 
-type Read<T> = rusqlite::Result<T>;
-
-pub(super) fn time_opt(row: &Row<'_>, name: &str) -> Read<Option<Time>> {
-    Ok(row.get::<_, Option<i64>>(name)?.map(Time))
-}
-
-pub(super) fn token_opt(row: &Row<'_>, name: &str) -> Read<Option<Token>> {
-    Ok(row.get::<_, Option<i64>>(name)?.map(Token))
-}
-
-/// A word of one of core's lists; another is a damaged file, never a panic.
-pub(super) fn word<T>(row: &Row<'_>, name: &str, parse: fn(&str) -> Option<T>) -> Read<Option<T>> {
-    let Some(text) = row.get::<_, Option<String>>(name)? else { return Ok(None) };
-    let unknown = || {
-        let shown: String = text.chars().take(40).collect();
-        let why = FromSqlError::Other(format!("the word {shown:?} is not known").into());
-        rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(why))
-    };
-    parse(&text).map(Some).ok_or_else(unknown)
-}
-
 fn standing(row: &Row<'_>) -> Read<Standing> {
-    let lock = match row.get::<_, Option<String>>("locked_by")? {
-        None => None,
-        Some(owner) => Some(Lock {
+    let (token, claimed_at) = (token_opt(row, "token")?, time_opt(row, "claimed_at")?);
+    let lease = match (row.get("locked_by")?, token, claimed_at) {
+        (Some(owner), Some(token), Some(granted_at)) => Some(Lease {
             owner,
-            until: Time(row.get("locked_until")?),
+            token,
+            granted_at,
             lease_ms: row.get("lease_ms")?,
-            told: row.get("told")?,
-            pulse: Pulse {
-                beats: row.get("beats")?,
-                last_beat_at: time_opt(row, "last_beat_at")?,
-                longest_gap_ms: row.get("longest_gap_ms")?,
-            },
+            expires_at: Time(row.get("locked_until")?),
+            pulse: pulse(row, ["beats", "last_beat_at", "longest_gap_ms"])?,
         }),
+        _ => None,
     };
     Ok(Standing {
-        token: token_opt(row, "token")?,
-        claimed_at: time_opt(row, "claimed_at")?,
-        lock,
+        token,
+        claimed_at,
+        lease,
+        told: row.get("told")?,
         completed_at: time_opt(row, "completed_at")?,
         failed_at: time_opt(row, "failed_at")?,
         error_message: row.get("error_message")?,
-        reason: word(row, "reason", Reason::parse)?,
+        reason: word_opt(row, "reason", Reason::parse)?,
     })
 }
 
@@ -111,32 +89,30 @@ pub(super) fn chunk(row: &Row<'_>, now: Time) -> Read<Chunk> {
 
 /// One sync.
 pub(super) fn find_sync(step: &Step<'_>, id: SyncId) -> Done<Option<Sync>> {
-    let mut select = step.conn.prepare_cached(sql::SYNC_JOB)?;
-    Ok(select.query_row([id.0], |row| sync(row, step.now)).optional()?)
+    first(step.conn, sql::SYNC_JOB, [id.0], |row| sync(row, step.now))
 }
 
 /// One chunk, in whichever pass.
 pub(super) fn find_chunk(step: &Step<'_>, matrix_id: &str, chunk_hash: &str) -> Done<Option<Chunk>> {
-    let mut select = step.conn.prepare_cached(sql::SYNC_CHUNK)?;
-    Ok(select.query_row([matrix_id, chunk_hash], |row| chunk(row, step.now)).optional()?)
+    first(step.conn, sql::SYNC_CHUNK, [matrix_id, chunk_hash], |row| chunk(row, step.now))
 }
 
 /// Writes a sync back; `before` is the token it was read with.
 pub(super) fn save_sync(step: &Step<'_>, sync: &Sync, before: Option<Token>) -> Done<()> {
     let standing = &sync.standing;
-    let lock = standing.lock.as_ref();
+    let lease = standing.lease.as_ref();
     let changed = step.conn.prepare_cached(sql::SYNC_SAVE_JOB)?.execute(params![
         sync.id.0,
         before.map(|token| token.0),
         standing.token.map(|token| token.0),
         standing.claimed_at.map(|at| at.0),
-        lock.map(|lock| &lock.owner),
-        lock.map(|lock| lock.until.0),
-        lock.map(|lock| lock.lease_ms),
-        lock.is_some_and(|lock| lock.told),
-        lock.map_or(0, |lock| lock.pulse.beats),
-        lock.and_then(|lock| lock.pulse.last_beat_at).map(|at| at.0),
-        lock.map_or(0, |lock| lock.pulse.longest_gap_ms),
+        lease.map(|lease| &lease.owner),
+        lease.map(|lease| lease.expires_at.0),
+        lease.map(|lease| lease.lease_ms),
+        standing.told,
+        lease.map_or(0, |lease| lease.pulse.beats),
+        lease.and_then(|lease| lease.pulse.last_beat_at).map(|at| at.0),
+        lease.map_or(0, |lease| lease.pulse.longest_gap_ms),
         standing.completed_at.map(|at| at.0),
         standing.failed_at.map(|at| at.0),
         standing.error_message,
@@ -149,20 +125,20 @@ pub(super) fn save_sync(step: &Step<'_>, sync: &Sync, before: Option<Token>) -> 
 /// Writes a chunk back; `before` is the token it was read with.
 pub(super) fn save_chunk(step: &Step<'_>, chunk: &Chunk, before: Option<Token>) -> Done<()> {
     let standing = &chunk.standing;
-    let lock = standing.lock.as_ref();
+    let lease = standing.lease.as_ref();
     let changed = step.conn.prepare_cached(sql::SYNC_SAVE_CHUNK)?.execute(params![
         chunk.matrix_id,
         chunk.chunk_hash,
         before.map(|token| token.0),
         standing.token.map(|token| token.0),
         standing.claimed_at.map(|at| at.0),
-        lock.map(|lock| &lock.owner),
-        lock.map(|lock| lock.until.0),
-        lock.map(|lock| lock.lease_ms),
-        lock.is_some_and(|lock| lock.told),
-        lock.map_or(0, |lock| lock.pulse.beats),
-        lock.and_then(|lock| lock.pulse.last_beat_at).map(|at| at.0),
-        lock.map_or(0, |lock| lock.pulse.longest_gap_ms),
+        lease.map(|lease| &lease.owner),
+        lease.map(|lease| lease.expires_at.0),
+        lease.map(|lease| lease.lease_ms),
+        standing.told,
+        lease.map_or(0, |lease| lease.pulse.beats),
+        lease.and_then(|lease| lease.pulse.last_beat_at).map(|at| at.0),
+        lease.map_or(0, |lease| lease.pulse.longest_gap_ms),
         standing.completed_at.map(|at| at.0),
         standing.failed_at.map(|at| at.0),
         standing.error_message,
@@ -181,23 +157,26 @@ fn one(changed: usize) -> Done<()> {
 
 /// What is remembered of an ended claim.
 pub(super) fn receipt(step: &Step<'_>, unit: &Unit, token: Token) -> Done<Option<Receipt>> {
-    let mut select = step.conn.prepare_cached(sql::SYNC_RECEIPT)?;
-    let found = select.query_row(params![unit.sync.0, hash(unit), token.0], |row| {
-        let end = match (word(row, "verb", Verb::parse)?.zip(word(row, "state", State::parse)?), row.get("cancelled")?)
-        {
+    first(step.conn, sql::SYNC_RECEIPT, params![unit.sync.0, hash(unit), token.0], |row| {
+        let by = word_opt(row, "verb", Verb::parse)?.zip(word_opt(row, "state", State::parse)?);
+        let end = match (by, row.get("cancelled")?) {
             (Some((verb, state)), _) => End::By(verb, state),
             (None, true) => End::Cancelled,
             (None, false) => End::Expired,
         };
         Ok(Receipt { owner: row.get("owner")?, end, at: Time(row.get("at")?) })
-    });
-    Ok(found.optional()?)
+    })
+}
+
+/// Writes down what goes with a change of a unit.
+pub(super) fn note(step: &Step<'_>, unit: &Unit, notes: &Notes) -> Done<()> {
+    notes.events.iter().try_for_each(|event| write(step, event))?;
+    notes.receipt.as_ref().map_or(Ok(()), |(token, receipt)| remember(step, unit, *token, receipt))
 }
 
 /// Keeps an ended claim for its hour.
-pub(super) fn remember(step: &Step<'_>, unit: &Unit, owner: &str, token: Option<Token>, end: End) -> Done<()> {
-    let Some(token) = token else { return Ok(()) };
-    let by = match end {
+pub(super) fn remember(step: &Step<'_>, unit: &Unit, token: Token, receipt: &Receipt) -> Done<()> {
+    let by = match receipt.end {
         End::By(verb, state) => Some((verb.as_str(), state.as_str())),
         End::Expired | End::Cancelled => None,
     };
@@ -205,11 +184,11 @@ pub(super) fn remember(step: &Step<'_>, unit: &Unit, owner: &str, token: Option<
         unit.sync.0,
         hash(unit),
         token.0,
-        owner,
+        receipt.owner,
         by.map(|by| by.0),
         by.map(|by| by.1),
-        end == End::Cancelled,
-        step.now.0,
+        receipt.end == End::Cancelled,
+        receipt.at.0,
     ])?;
     Ok(())
 }

@@ -20,9 +20,8 @@ impl Pipelines {
     #[must_use]
     pub fn pipelines(&self, after: Option<&str>, limit: usize) -> Page<PipelineInfo> {
         let names: BTreeSet<&String> = self.definitions.keys().map(|(name, _)| name).collect();
-        let mut names = names.into_iter().filter(|name| after.is_none_or(|after| name.as_str() > after));
-        let items = names.by_ref().take(limit).filter_map(|name| self.pipeline(name, None)).collect();
-        Page { items, more: names.next().is_some() }
+        let names = names.into_iter().filter(|name| after.is_none_or(|after| name.as_str() > after));
+        Page::cut(names.filter_map(|name| self.pipeline(name, None)), limit)
     }
 
     /// One run.
@@ -50,9 +49,8 @@ impl Pipelines {
     pub fn segments(&self, id: RunId, stage: &str, after: Option<i64>, limit: usize) -> Page<Unit> {
         let of = self.stage(id, stage).and_then(|stage| self.segments.get(&stage.id));
         let ids = of.map(|of| of.ids.as_slice()).unwrap_or_default();
-        let mut ids = ids.iter().filter(|id| after.is_none_or(|after| **id > after));
-        let items = ids.by_ref().take(limit).map(|id| self.units[id].clone()).collect();
-        Page { items, more: ids.next().is_some() }
+        let ids = ids.iter().filter(|id| after.is_none_or(|after| **id > after));
+        Page::cut(ids.map(|id| self.units[id].clone()), limit)
     }
 
     /// Runs that match, newest first, from below `before`.
@@ -63,9 +61,8 @@ impl Pipelines {
                 && filter.status.is_none_or(|status| run.status == status)
         };
         let runs = self.runs.range(..before.unwrap_or(RunId(i64::MAX))).rev().map(|(_, row)| &row.run);
-        let mut runs = runs.filter(matches);
-        let items = runs.by_ref().take(limit).cloned().collect();
-        Page { items, more: runs.next().is_some() }
+        let runs = runs.filter(matches);
+        Page::cut(runs.cloned(), limit)
     }
 
     /// What is remembered of a run's past: the last `limit` claims and events.

@@ -9,12 +9,11 @@ mod operate;
 use super::event::{Event, What};
 use super::graph::Definition;
 use super::request::*;
-use super::rules::{self, Judgement, Settled};
+use super::rules::{self, Settled};
 use super::unit::*;
 use super::{RECOVERED_PER_CLAIM, RETENTION_MS};
 use crate::bounds::CLAIM_BYTES_MAX;
-use crate::lease::Lease;
-use crate::lease::{LostReason, Pulse, Token, Tokens, live, renewed};
+use crate::lease::{self, Judgement, LostReason, Presented, Token, Tokens, live};
 use crate::time::Time;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -164,49 +163,17 @@ impl Pipelines {
 
     fn grant(&mut self, id: i64, input: String, claim: &Claim, token: Token, now: Time) -> ClaimedUnit {
         let mut unit = self.units[&id].clone();
-        unit.granted_ms = claim.lease_ms.unwrap_or(unit.lease_ms);
-        let expires_at = now.plus_ms(unit.granted_ms);
-        unit.status = Status::Running;
-        unit.changed_at = now;
-        unit.attempt += 1;
-        unit.token = Some(token);
-        unit.lease =
-            Some(Lease { owner: claim.owner.clone(), token, granted_at: now, expires_at, pulse: Pulse::default() });
-        let run = &self.runs[&unit.run].run;
-        let claimed = ClaimedUnit {
-            run: unit.run,
-            pipeline: unit.pipeline.clone(),
-            version: run.version,
-            stage: unit.stage.clone(),
-            segment: unit.segment.clone(),
-            join: unit.split,
-            segmented: unit.segmented,
-            input,
-            attempt: unit.attempt,
-            attempts_max: unit.attempts_max,
-            token,
-            lease_expires_at: expires_at,
-            lease_ms: unit.granted_ms,
-            record: unit.record.clone(),
-        };
+        let claimed = unit.take(claim, &self.runs[&unit.run].run, input, token, now);
         self.save(unit);
         claimed
     }
 
     /// Renews a lease.
     pub fn heartbeat(&mut self, beat: &Beat, now: Time) -> Result<Beaten, LostReason> {
-        match self.judge(&beat.unit, &beat.owner, beat.token, None, now) {
-            Judgement::Held => {}
-            Judgement::Lost(reason) => return Err(reason),
-            Judgement::Already(_) => return Err(LostReason::Finished),
-        }
+        let presented = Presented { owner: &beat.owner, token: beat.token, verb: None };
+        self.judge(&beat.unit, presented, now).or_lost()?;
         let mut unit = self.units[&self.by_key[&beat.unit]].clone();
-        let lease = unit.lease.as_mut().expect("a held unit has a lease");
-        lease.pulse.beat(lease.granted_at, now);
-        lease.expires_at = renewed(Some(lease.expires_at), now, unit.granted_ms);
-        let lease_expires_at = lease.expires_at;
-        unit.progress = beat.progress.clone().or(unit.progress);
-        unit.record = beat.record.clone().map(|record| Record { token: beat.token, ..record }).or(unit.record);
+        let lease_expires_at = unit.renew(beat, now).expect("a held unit has a lease");
         self.save(unit);
         Ok(Beaten { lease_expires_at })
     }
@@ -214,41 +181,21 @@ impl Pipelines {
     /// Ends a claim (P3).
     pub fn finish(&mut self, ending: &Ending, now: Time) -> Result<Ended, Refusal> {
         let Ending { unit: key, owner, token, act } = ending;
-        match self.judge(key, owner, *token, Some(act.verb()), now) {
-            Judgement::Held => {}
-            Judgement::Already(ended) => return Ok(ended),
-            Judgement::Lost(reason) => return Err(Refusal::Lost(reason)),
+        let presented = Presented { owner, token: *token, verb: Some(act.verb()) };
+        if let Some(status) = self.judge(key, presented, now).or_lost().map_err(Refusal::Lost)? {
+            return Ok(Ended { status, already: true });
         }
         let id = self.by_key[key];
-        let unit = &self.units[&id];
-        if let Act::Split { .. } = act {
-            if unit.split {
-                return Err(Refusal::AlreadySplit);
-            }
-            if !unit.segmented || unit.segment.is_some() {
-                return Err(Refusal::NotSegmented);
-            }
-        }
-        let settled = rules::settle(act, unit, now);
+        act.may_end(&self.units[&id])?;
+        let settled = rules::settle(act, &self.units[&id], now);
         let status = settled.status;
-        let error = match act {
-            Act::Fail { error, .. } => Some(error.clone()),
-            Act::Complete { .. } | Act::Release | Act::Split { .. } => None,
-        };
-        self.end(id, settled, Some(act.verb()), error, now);
+        self.end(id, settled, Some(act.verb()), act.error(), now);
         let mut unit = self.units[&id].clone();
-        match act {
-            Act::Complete { output, record } => {
-                unit.output = output.clone();
-                unit.record = rules::completed_record(record.clone(), unit.record, *token);
-                self.save(unit);
-            }
-            Act::Split { segments } => {
-                unit.split = true;
-                self.save(unit.clone());
-                self.split(&unit, segments, now);
-            }
-            Act::Fail { .. } | Act::Release => {}
+        if unit.complete(act, *token) {
+            self.save(unit.clone());
+        }
+        if let Act::Split { segments } = act {
+            self.split(&unit, segments, now);
         }
         Ok(Ended { status, already: false })
     }
@@ -370,53 +317,15 @@ impl Pipelines {
     /// Takes a running unit out of its lease, and writes down how its attempt ended.
     fn end(&mut self, id: i64, settled: Settled, verb: Option<Verb>, error: Option<String>, now: Time) {
         let mut unit = self.units[&id].clone();
-        let lease = unit.lease.take().expect("a running unit has a lease");
-        let Settled { outcome, status, reason, retry_at, attempt } = settled;
-        let event = |what| {
-            let event = Event::of_unit(now, unit.run, &unit.stage, unit.segment.as_deref(), what);
-            let event = event.by(&lease.owner, lease.token).error(error.as_deref());
-            Event { attempt: Some(unit.attempt), reason, until: retry_at, ..event }
-        };
-        let mut events = Vec::new();
-        match outcome {
-            Outcome::Expired => events.push(event(What::Expired)),
-            Outcome::Retried => events.push(event(What::Retried)),
-            Outcome::Cancelled => events.push(event(What::Cancelled)),
-            Outcome::Completed | Outcome::Failed | Outcome::Released | Outcome::Split => {}
-        }
-        if reason.is_some() && outcome != Outcome::Cancelled {
-            events.push(event(What::Failed));
-        }
+        let fails_stage = settled.fails_stage();
+        let (events, ended) = unit.end(settled, verb, error, now).expect("a running unit has a lease");
         self.events.entry(unit.run).or_default().extend(events);
-        let ended = Attempt {
-            run: unit.run,
-            stage: unit.stage.clone(),
-            segment: unit.segment.clone(),
-            token: lease.token,
-            owner: lease.owner,
-            claimed_at: lease.granted_at,
-            ended_at: now,
-            outcome,
-            verb,
-            status,
-            error: error.clone(),
-            pulse: lease.pulse,
-        };
         self.attempts.entry(unit.run).or_default().insert(ended.token, ended);
-        unit.status = status;
-        unit.reason = reason;
-        unit.retry_at = retry_at;
-        unit.attempt = attempt;
-        unit.error = error.or(unit.error);
-        unit.changed_at = now;
-        let (run, stage, segment) = (unit.run, unit.stage.clone(), unit.segment.clone());
-        self.save(unit);
-        if let Some((reason, segment)) = reason.zip(segment)
-            && outcome != Outcome::Cancelled
-        {
-            self.fail_stage(run, &stage, &segment, reason, now);
+        self.save(unit.clone());
+        if fails_stage && unit.segment.is_some() {
+            self.fail_stage(&unit, now);
         }
-        self.touch(run);
+        self.touch(unit.run);
     }
 
     /// The orchestrator should look at this run; one that waits to be looked at keeps its place.
@@ -435,21 +344,18 @@ impl Pipelines {
     }
 
     /// A segment failed for good, and its stage with it (P6).
-    fn fail_stage(&mut self, run: RunId, stage: &str, segment: &str, reason: Reason, now: Time) {
-        let Some(mut unit) = self.stage(run, stage).filter(|unit| unit.status == Status::New).cloned() else { return };
-        let error = rules::segment_error(segment, reason);
-        unit.status = Status::Error;
-        unit.reason = Some(Reason::SegmentFailed);
-        unit.changed_at = now;
-        let told = Event::of_unit(now, run, stage, None, What::Failed).error(Some(&error));
-        self.events.entry(run).or_default().push(Event { reason: unit.reason, ..told });
-        unit.error = Some(error);
-        self.save(unit);
+    fn fail_stage(&mut self, segment: &Unit, now: Time) {
+        let Some(mut stage) = self.stage(segment.run, &segment.stage).cloned() else { return };
+        if let Some(told) = stage.fail_with(segment, now) {
+            self.events.entry(segment.run).or_default().push(told);
+            self.save(stage);
+        }
     }
 
     /// Judges a write, and counts a refusal into the one event of that claim and reason (L8). A segment that a retry
     /// dropped is told of as long as its stage is on record.
-    fn judge(&mut self, key: &UnitKey, owner: &str, token: Token, verb: Option<Verb>, now: Time) -> Judgement {
+    fn judge(&mut self, key: &UnitKey, presented: Presented<'_, Verb>, now: Time) -> Judgement<Status> {
+        let Presented { owner, token, verb } = presented;
         let unit = self.by_key.get(key).map(|id| &self.units[id]);
         let of_unit = |attempt: &&Attempt| attempt.stage == key.stage && attempt.segment == key.segment;
         let ended = self.attempts.get(&key.run);
@@ -457,7 +363,9 @@ impl Pipelines {
         // A segment made anew under an old name begins without a token: what was claimed before is in the past only.
         let remembered = || ended.and_then(|ended| ended.values().rev().find(of_unit)).map(|attempt| attempt.token);
         let last = unit.and_then(|unit| unit.token).or_else(|| receipt.and_then(|_| remembered()));
-        let judgement = rules::judge(owner, token, verb, receipt, last, unit, now);
+        let receipt = receipt.map(Attempt::receipt);
+        let lease = unit.and_then(|unit| unit.lease.as_ref());
+        let judgement = lease::judge(presented, receipt.as_ref(), last, lease, now);
         if let Judgement::Lost(reason) = judgement
             && self.stage(key.run, &key.stage).is_some()
         {
@@ -613,7 +521,6 @@ fn first_unit(id: i64, run: RunId, definition: &Definition, stage: &super::graph
         record: None,
         token: None,
         lease: None,
-        granted_ms: 0,
         changed_at: now,
     }
 }
@@ -637,7 +544,6 @@ fn segment_unit(id: i64, stage: &Unit, segment: &NewSegment, now: Time) -> Unit 
         record: None,
         token: None,
         lease: None,
-        granted_ms: 0,
         changed_at: now,
         ..stage.clone()
     }

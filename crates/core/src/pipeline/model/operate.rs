@@ -4,7 +4,7 @@ use super::super::event::{Event, What};
 use super::super::graph::downstream;
 use super::super::request::{RunAction, RunRefusal, UnitKey};
 use super::super::rules::{Settled, reset};
-use super::super::unit::{Outcome, Reason, RunId, RunStatus, Status, Unit};
+use super::super::unit::{Reason, RunId, RunStatus, Status, Unit};
 use super::Pipelines;
 use crate::actor::Actor;
 use crate::time::Time;
@@ -51,14 +51,7 @@ impl Pipelines {
                 Status::Done => continue,
                 Status::Error if unit.reason.is_some() => continue,
                 Status::Running => {
-                    let settled = Settled {
-                        outcome: Outcome::Cancelled,
-                        status: Status::Error,
-                        reason: Some(Reason::Cancelled),
-                        retry_at: None,
-                        attempt: unit.attempt,
-                    };
-                    self.end(unit.id, settled, None, None, now);
+                    self.end(unit.id, Settled::cancelled(&unit), None, None, now);
                 }
                 Status::New | Status::Ready | Status::Error => {
                     unit.status = Status::Error;

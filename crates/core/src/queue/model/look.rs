@@ -8,7 +8,6 @@ use super::super::worker::HOLDERS_SHOWN;
 use super::{Queues, sooner};
 use crate::bounds::PAGE_BYTES_MAX;
 use crate::explain::Explanation;
-use crate::lease::Lease;
 use crate::page::Page;
 use crate::time::Time;
 use std::collections::BTreeSet;
@@ -65,9 +64,8 @@ impl Queues {
     /// Queues by name, from after `after`.
     #[must_use]
     pub fn queues(&self, after: Option<&str>, limit: usize) -> Page<QueueInfo> {
-        let mut names = self.queues.keys().filter(|name| after.is_none_or(|after| name.as_str() > after));
-        let items = names.by_ref().take(limit).filter_map(|name| self.queue(name)).collect();
-        Page { items, more: names.next().is_some() }
+        let names = self.queues.keys().filter(|name| after.is_none_or(|after| name.as_str() > after));
+        Page::cut(names.filter_map(|name| self.queue(name)), limit)
     }
 
     /// Why a job is not running now.
@@ -106,19 +104,13 @@ impl Queues {
     /// Who holds jobs of a queue now, or of any, a few of them.
     fn holders(&self, queue: Option<&str>) -> Vec<String> {
         let of_queue = self.grants.values().filter(|grant| queue.is_none_or(|queue| grant.queue == queue));
-        let owners: BTreeSet<&String> = of_queue.map(|grant| &grant.owner).collect();
+        let owners: BTreeSet<&String> = of_queue.map(|grant| &grant.lease.owner).collect();
         owners.into_iter().take(HOLDERS_SHOWN).cloned().collect()
     }
 
     fn shown(&self, job: &Job) -> Job {
         let grant = job.token.filter(|_| job.status == Status::Running).and_then(|token| self.grants.get(&token));
-        let lease = grant.zip(job.token).map(|(grant, token)| Lease {
-            owner: grant.owner.clone(),
-            token,
-            granted_at: grant.granted_at,
-            expires_at: grant.expires_at,
-            pulse: grant.pulse,
-        });
+        let lease = grant.map(|grant| grant.lease.clone());
         Job { lease, ..job.clone() }
     }
 
@@ -134,7 +126,8 @@ impl Queues {
                 if shelf.settings.paused || shelf.spent_until(now).is_some() {
                     continue;
                 }
-                let ends = self.grants.values().filter(|grant| grant.queue == *queue).map(|grant| grant.expires_at);
+                let ends =
+                    self.grants.values().filter(|grant| grant.queue == *queue).map(|grant| grant.lease.expires_at);
                 sooner(&mut next, ends.min());
                 sooner(&mut next, shelf.scheduled.first().map(|(at, _)| *at).filter(|_| !shelf.full()));
             }

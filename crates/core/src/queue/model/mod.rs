@@ -9,11 +9,11 @@ mod shelf;
 mod sight;
 
 use super::event::{self, Event, What};
-use super::job::{Attempt, Job, JobId, Outcome, Reason, Status};
+use super::job::{Attempt, Job, JobId, Reason, Status};
 use super::request::*;
-use super::rules::{self, Current, Judgement, Presented, Running, Settled};
+use super::rules::{self, Receipt, Running, Settled, capped};
 use crate::bounds::{ATTEMPTS_KEPT, CLAIM_BYTES_MAX, RECEIPT_MS};
-use crate::lease::{Epoch, LostReason, Pulse, Token, Tokens, live, renewed};
+use crate::lease::{self, Epoch, Judgement, Lease, LostReason, Presented, Token, Tokens, live};
 use crate::time::Time;
 use shelf::{Jobs, Rank, Shelf};
 use sight::Sightings;
@@ -41,17 +41,13 @@ pub struct Queues {
 /// One lease, over one job or, for a worker that prefetches, several of one queue.
 #[derive(Debug)]
 struct Grant {
-    owner: String,
+    lease: Lease,
     queue: String,
     units: Vec<JobId>,
     started: usize,
     left: usize,
-    lease_ms: u64,
-    granted_at: Time,
-    expires_at: Time,
     /// No heartbeat moves the expiry beyond: the job's own `timeout_ms`.
     ends_at: Option<Time>,
-    pulse: Pulse,
 }
 
 /// The job that a dedup key stands for (Q7).
@@ -62,16 +58,6 @@ struct Remembered {
     until: Time,
     /// How the job ended, once it is no longer on record.
     ended: Option<Status>,
-}
-
-/// An ending that was accepted, or the reason its lease is lost.
-#[derive(Debug)]
-struct Receipt {
-    owner: String,
-    verb: Option<Verb>,
-    status: Status,
-    lost: LostReason,
-    at: Time,
 }
 
 impl Queues {
@@ -277,23 +263,10 @@ impl Queues {
         let token = self.tokens.draw();
         // A lease over several jobs outlives the timeout of each: there the worker itself must watch it.
         let ends_at = timeout_ms.filter(|_| claim.grants == Grants::Each).map(|ms| now.plus_ms(ms));
-        let expires_at = capped(renewed(None, now, claim.lease_ms), ends_at);
-        self.deadlines.insert((expires_at, token));
-        self.grants.insert(
-            token,
-            Grant {
-                owner: claim.owner.clone(),
-                queue: queue.to_owned(),
-                units: Vec::new(),
-                started: 0,
-                left: 0,
-                lease_ms: claim.lease_ms,
-                granted_at: now,
-                expires_at,
-                ends_at,
-                pulse: Pulse::default(),
-            },
-        );
+        let lease = capped(Lease::grant(&claim.owner, token, claim.lease_ms, now), ends_at);
+        self.deadlines.insert((lease.expires_at, token));
+        let grant = Grant { lease, queue: queue.to_owned(), units: Vec::new(), started: 0, left: 0, ends_at };
+        self.grants.insert(token, grant);
         token
     }
 
@@ -320,7 +293,7 @@ impl Queues {
             attempt: job.attempt,
             attempts_max: job.attempts_max,
             token,
-            lease_expires_at: grant.expires_at,
+            lease_expires_at: grant.lease.expires_at,
             created_at: job.created_at,
             run_at: job.run_at,
             timeout_ms: job.timeout_ms,
@@ -332,36 +305,24 @@ impl Queues {
 
     /// Marks the first jobs of a shared lease as started, before their handlers run (L6).
     pub fn start(&mut self, start: &Start, now: Time) -> Result<(), LostReason> {
-        let grant = self.grants.get_mut(&start.token).filter(|grant| grant.owner == start.owner);
-        let grant = grant.ok_or(LostReason::Unknown)?;
-        if !live(grant.expires_at, now) {
-            return Err(LostReason::Expired);
-        }
+        self.shared(&start.owner, start.token, now)?;
+        let grant = self.grants.get_mut(&start.token).expect("a held lease is on record");
         grant.started = grant.started.max((start.count as usize).min(grant.units.len()));
         Ok(())
     }
 
     /// Renews a lease to `now` plus the time granted at its claim (Q3), never beyond the job's own timeout.
     pub fn heartbeat(&mut self, beat: &Beat, now: Time) -> Result<Beaten, LostReason> {
+        let presented = Presented { owner: &beat.owner, token: beat.token, verb: None };
         match beat.job {
-            Some(id) => match self.judge(id, &beat.owner, beat.token, None, now) {
-                Judgement::Held => {}
-                Judgement::Already(_) => return Err(LostReason::Finished),
-                Judgement::Lost(reason) => return Err(reason),
-            },
-            None => {
-                let grant = self.grants.get(&beat.token).filter(|grant| grant.owner == beat.owner);
-                let grant = grant.ok_or(LostReason::Unknown)?;
-                if !live(grant.expires_at, now) {
-                    return Err(LostReason::Expired);
-                }
-            }
+            Some(id) => self.judge(id, presented, now).or_lost().map(drop)?,
+            None => self.shared(&beat.owner, beat.token, now)?,
         }
         let grant = self.grants.get_mut(&beat.token).expect("a held lease is on record");
-        self.deadlines.remove(&(grant.expires_at, beat.token));
-        grant.expires_at = capped(renewed(Some(grant.expires_at), now, grant.lease_ms), grant.ends_at);
-        grant.pulse.beat(grant.granted_at, now);
-        let lease_expires_at = grant.expires_at;
+        self.deadlines.remove(&(grant.lease.expires_at, beat.token));
+        grant.lease.renew(now);
+        grant.lease = capped(grant.lease.clone(), grant.ends_at);
+        let lease_expires_at = grant.lease.expires_at;
         self.deadlines.insert((lease_expires_at, beat.token));
         let asked = |id: &&JobId| {
             // A job of a shared lease may have ended and been forgotten.
@@ -388,10 +349,9 @@ impl Queues {
     /// Ends a claim, if it is held (L3); answers again what was accepted before (L12).
     pub fn finish(&mut self, ending: &Ending, now: Time) -> Result<Ended, LostReason> {
         let verb = ending.act.verb();
-        match self.judge(ending.job, &ending.owner, ending.token, Some(verb), now) {
-            Judgement::Held => {}
-            Judgement::Already(ended) => return Ok(ended),
-            Judgement::Lost(reason) => return Err(reason),
+        let presented = Presented { owner: &ending.owner, token: ending.token, verb: Some(verb) };
+        if let Some(status) = self.judge(ending.job, presented, now).or_lost()? {
+            return Ok(Ended { status, already: true });
         }
         let job = self.jobs.get_mut(&ending.job).expect("a held job is on record");
         let settled = rules::settle(&ending.act, running(job), now);
@@ -424,7 +384,7 @@ impl Queues {
         let mut recovered = Recovered { leases: 1, ..Recovered::default() };
         let grant = &self.grants[&token];
         // The timeout, and not the worker's silence, ended it only if the lease had been kept up to there.
-        let timed_out = grant.ends_at == Some(grant.expires_at);
+        let timed_out = grant.ends_at == Some(grant.lease.expires_at);
         let held: Vec<(JobId, bool)> = grant
             .units
             .iter()
@@ -452,24 +412,22 @@ impl Queues {
         let job = self.jobs.get_mut(&id).expect("a running job is on record");
         let token = job.token.expect("a running job has a token");
         let grant = self.grants.get_mut(&token).expect("a running job has a lease");
-        let owner = grant.owner.clone();
-        let counted = job.attempt == settled.attempt;
-        let told = told(id, &owner, token, settled, counted, error.as_deref(), now);
+        let told = settled.events(id, &grant.lease, job.attempt, error.as_deref(), now);
         self.events.entry(id).or_default().extend(told);
 
         job.attempts.push(Attempt {
             token,
-            owner,
-            claimed_at: grant.granted_at,
+            owner: grant.lease.owner.clone(),
+            claimed_at: grant.lease.granted_at,
             ended_at: Some(now),
             outcome: Some(settled.outcome),
             verb,
             error: error.clone(),
-            pulse: grant.pulse,
+            pulse: grant.lease.pulse,
         });
         if job.attempts.len() > ATTEMPTS_KEPT {
             let evicted = job.attempts.remove(0);
-            self.receipts.extend(receipt(id, &evicted, false, now));
+            self.receipts.extend(receipt(id, &evicted, now));
         }
         job.status = settled.status;
         job.reason = settled.reason;
@@ -478,7 +436,7 @@ impl Queues {
         job.error = error.or(job.error.take());
         grant.left -= 1;
         if grant.left == 0 {
-            self.deadlines.remove(&(grant.expires_at, token));
+            self.deadlines.remove(&(grant.lease.expires_at, token));
             self.grants.remove(&token);
         }
         self.running -= 1;
@@ -507,33 +465,31 @@ impl Queues {
         }
     }
 
+    /// Whether a lease is held, whatever is left under it.
+    fn shared(&self, owner: &str, token: Token, now: Time) -> Result<(), LostReason> {
+        let lease = self.grants.get(&token).map(|grant| &grant.lease);
+        let presented = Presented::<Verb> { owner, token, verb: None };
+        lease::judge::<Verb, Status>(presented, None, Some(token), lease, now).or_lost().map(drop)
+    }
+
     /// Judges a write, and counts a refusal into the event of that token and reason (L8).
-    fn judge(&mut self, id: JobId, owner: &str, token: Token, verb: Option<Verb>, now: Time) -> Judgement {
-        let Some(job) = self.jobs.get(&id) else {
-            return self.by_receipt(id, owner, token, verb).unwrap_or(Judgement::Lost(LostReason::Unknown));
-        };
-        let running = job.status == Status::Running;
-        let grant = job.token.filter(|_| running).and_then(|token| self.grants.get(&token).map(|grant| (token, grant)));
-        let current = grant.map(|(token, grant)| Current { owner: &grant.owner, token, expires_at: grant.expires_at });
-        let mut judgement = rules::judge(Presented { owner, token, verb }, &job.attempts, job.token, current, now);
-        if judgement == Judgement::Lost(LostReason::Unknown) {
-            judgement = self.by_receipt(id, owner, token, verb).unwrap_or(judgement);
-        }
-        if let Judgement::Lost(reason) = judgement {
+    fn judge(&mut self, id: JobId, presented: Presented<'_, Verb>, now: Time) -> Judgement<Status> {
+        let Presented { owner, token, verb } = presented;
+        let job = self.jobs.get(&id);
+        let kept = || self.receipts.get(&(id, token)).cloned();
+        let receipt = job.and_then(|job| job.receipt(presented)).or_else(kept);
+        // Of a job that is gone, the receipt of its last claim stays longest.
+        let of_job = (id, Token(i64::MIN))..=(id, Token(i64::MAX));
+        let gone = || self.receipts.range(of_job).next_back().map(|((_, token), _)| *token);
+        let last = job.map_or_else(gone, |job| job.token);
+        let running = job.filter(|job| job.status == Status::Running);
+        let grant = running.and_then(|job| self.grants.get(&job.token?));
+        let judgement = lease::judge(presented, receipt.as_ref(), last, grant.map(|grant| &grant.lease), now);
+        if let (Judgement::Lost(reason), true) = (judgement, job.is_some()) {
             let refused = Event { verb, lost: Some(reason), ..Event::new(now, id, What::Refused).by(owner, token) };
             event::count_refusal(self.events.entry(id).or_default(), refused);
         }
         judgement
-    }
-
-    /// The answer from an ending that is no longer kept with its job (L12).
-    fn by_receipt(&self, id: JobId, owner: &str, token: Token, verb: Option<Verb>) -> Option<Judgement> {
-        let receipt = self.receipts.get(&(id, token)).filter(|receipt| receipt.owner == owner)?;
-        Some(match receipt.verb {
-            Some(of) if Some(of) == verb => Judgement::Already(Ended { status: receipt.status, already: true }),
-            Some(_) => Judgement::Lost(LostReason::Finished),
-            None => Judgement::Lost(receipt.lost),
-        })
     }
 
     /// Removes a finished job, keeping what L12 and Q7 still promise about it.
@@ -542,10 +498,7 @@ impl Queues {
         if let Some(shelf) = self.queues.get_mut(&job.queue) {
             *shelf.count(job.status) -= 1;
         }
-        let last = job.attempts.len().saturating_sub(1);
-        for (i, attempt) in job.attempts.iter().enumerate() {
-            self.receipts.extend(receipt(id, attempt, i == last, now));
-        }
+        self.receipts.extend(job.attempts.iter().filter_map(|attempt| receipt(id, attempt, now)));
         for known in self.keys.values_mut().filter(|known| known.job == id) {
             known.ended = Some(job.status);
         }
@@ -557,55 +510,15 @@ impl Queues {
     }
 }
 
-/// The events of an ending.
-fn told(
-    id: JobId,
-    owner: &str,
-    token: Token,
-    settled: Settled,
-    counted: bool,
-    error: Option<&str>,
-    now: Time,
-) -> Vec<Event> {
-    let event = |what| {
-        let event = Event::new(now, id, what).by(owner, token).error(error);
-        Event { attempt: counted.then_some(settled.attempt), reason: settled.reason, ..event }
-    };
-    let last = match settled.reason {
-        // What its own holder ended has failed, even if it calls that a cancel.
-        Some(Reason::Cancelled) if settled.outcome != Outcome::Failed => Some(event(What::Cancelled)),
-        Some(_) => Some(event(What::Failed)),
-        None => None,
-    };
-    let first = match settled.outcome {
-        Outcome::Expired => Some(Event { reason: None, ..event(What::Expired) }),
-        Outcome::Retried => Some(Event { until: Some(settled.run_at), ..event(What::Retried) }),
-        Outcome::Failed | Outcome::Cancelled | Outcome::Completed | Outcome::Snoozed | Outcome::Released => None,
-    };
-    first.into_iter().chain(last).collect()
-}
-
 /// What is remembered of an attempt that leaves its job within the hour.
-fn receipt(id: JobId, attempt: &Attempt, last: bool, now: Time) -> Option<((JobId, Token), Receipt)> {
-    let at = attempt.ended_at.filter(|at| at.plus_ms(RECEIPT_MS) > now)?;
-    let outcome = attempt.outcome.unwrap_or(Outcome::Expired);
-    let lost = match (outcome, last) {
-        (Outcome::Cancelled, _) => LostReason::Cancelled,
-        (_, true) => LostReason::Expired,
-        (_, false) => LostReason::Superseded,
-    };
-    let receipt = Receipt { owner: attempt.owner.clone(), verb: attempt.verb, status: outcome.status(), lost, at };
-    Some(((id, attempt.token), receipt))
+fn receipt(id: JobId, attempt: &Attempt, now: Time) -> Option<((JobId, Token), Receipt)> {
+    let receipt = attempt.receipt();
+    (receipt.at.plus_ms(RECEIPT_MS) > now).then_some(((id, attempt.token), receipt))
 }
 
 /// The earlier of two instants that may be missing.
 fn sooner(at: &mut Option<Time>, other: Option<Time>) {
     *at = (*at).into_iter().chain(other).min();
-}
-
-/// A deadline that a job's own timeout cuts short.
-fn capped(expires_at: Time, ends_at: Option<Time>) -> Time {
-    ends_at.map_or(expires_at, |ends_at| expires_at.min(ends_at))
 }
 
 fn running(job: &Job) -> Running {

@@ -56,7 +56,7 @@ impl Queues {
             Status::Running if !force => {
                 job.cancel_requested = true;
                 let token = job.token.expect("a running job has a token");
-                let owner = self.grants[&token].owner.clone();
+                let owner = self.grants[&token].lease.owner.clone();
                 let event = Event::new(now, id, What::CancelRequested).by(&owner, token).acted(by).error(reason);
                 self.events.entry(id).or_default().push(event);
             }

@@ -65,7 +65,7 @@ impl Queues {
     pub fn workers(&self, after: Option<&str>, limit: usize) -> Page<Worker> {
         let mut running: BTreeMap<String, u64> = BTreeMap::new();
         for grant in self.grants.values() {
-            *running.entry(grant.owner.clone()).or_default() += grant.left as u64;
+            *running.entry(grant.lease.owner.clone()).or_default() += grant.left as u64;
         }
         let later = self.sightings.0.iter().filter(|((owner, ..), _)| after.is_none_or(|after| owner.as_str() > after));
         let sightings = later.map(|((owner, queue, kinds), seen)| Sighting {

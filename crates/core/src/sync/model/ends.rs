@@ -1,8 +1,7 @@
 //! What ends without a holder: leases that run out, syncs that are cancelled, and what is no longer kept.
 
-use super::super::event::{SyncEvent, What};
 use super::super::request::{Refused, SyncsPruned, SyncsRecovered};
-use super::super::rules::{self, End, RETENTION_MS, Receipt};
+use super::super::rules::{End, Notes, RETENTION_MS, Receipt};
 use super::super::unit::{Reason, State, SyncId, Unit};
 use super::{Key, Syncs};
 use crate::actor::Actor;
@@ -17,10 +16,8 @@ impl Syncs {
         if !sync.standing.open() {
             return Err(Refused::Terminal);
         }
-        let unit = Unit::sync(id);
-        self.part(&unit, now);
-        let event = SyncEvent::new(now, &unit, What::Cancelled).acted(by).error(why);
-        self.write(SyncEvent { reason: Some(Reason::Cancelled), ..event });
+        let notes = sync.cancelled(why, by, now);
+        self.note(Unit::sync(id), notes);
         self.end(id, State::Failed, Some(Reason::Cancelled), Some(Reason::Cancelled.as_str()), now);
         Ok(State::Failed)
     }
@@ -30,8 +27,9 @@ impl Syncs {
     pub fn recover(&mut self, leases_max: usize, now: Time) -> SyncsRecovered {
         let mut recovered = SyncsRecovered::default();
         let untold = |id: &SyncId| {
-            let lock = self.syncs[id].standing.lapsed(now).filter(|lock| !lock.told)?;
-            Some((lock.until, *id))
+            let standing = &self.syncs[id].standing;
+            let lease = standing.lapsed(now).filter(|_| !standing.told)?;
+            Some((lease.expires_at, *id))
         };
         let mut syncs: Vec<(Time, SyncId)> = self.open.values().filter_map(untold).collect();
         syncs.sort_unstable();
@@ -54,23 +52,11 @@ impl Syncs {
 
     /// Notices that the lease of a sync ran out; whether that ended it.
     pub(super) fn tell_sync(&mut self, id: SyncId, now: Time) -> bool {
-        if self.syncs[&id].standing.lapsed(now).is_none_or(|lock| lock.told) {
-            return false;
-        }
         let last_done_at = self.progress(id, now).last_done_at;
         let sync = self.syncs.get_mut(&id).expect("an open sync is on record");
-        let Some(lock) = &mut sync.standing.lock else { return false };
-        lock.told = true;
-        sync.crashes = rules::sync_crashes(sync.crashes, lock.until, last_done_at);
-        let unit = Unit::sync(id);
-        let event = |what| SyncEvent::new(now, &unit, what).by(&lock.owner, sync.standing.token);
-        let expired = SyncEvent { attempt: Some(sync.crashes), ..event(What::Expired) };
-        let failed = SyncEvent { reason: Some(Reason::CrashLimit), ..event(What::Failed) };
-        let crashed_out = rules::sync_crashed_out(sync.crashes, sync.crashes_max);
-        self.write(expired);
+        let Some((notes, crashed_out)) = sync.expire(last_done_at, now) else { return false };
+        self.note(Unit::sync(id), notes);
         if crashed_out {
-            self.remember_lapsed(unit, now);
-            self.write(failed);
             self.end(id, State::Failed, Some(Reason::CrashLimit), Some(Reason::CrashLimit.as_str()), now);
         }
         crashed_out
@@ -78,71 +64,20 @@ impl Syncs {
 
     /// Notices that the lease of a chunk ran out; whether that ended it.
     pub(super) fn tell_chunk(&mut self, key: &Key, now: Time) -> bool {
-        let chunk = &self.chunks[key];
-        let Some(lock) = chunk.standing.lapsed(now).filter(|lock| !lock.told) else { return false };
-        let unit = Unit::chunk(chunk.sync, &key.1);
-        let event = |what| SyncEvent {
-            attempt: Some(chunk.attempt),
-            ..SyncEvent::new(now, &unit, what).by(&lock.owner, chunk.standing.token)
-        };
-        let expired = event(What::Expired);
-        let failed = SyncEvent { reason: Some(Reason::CrashLimit), ..event(What::Failed) };
-        let crashed_out = rules::crashed_out(chunk.attempt, chunk.attempts_max);
-        self.write(expired);
-        self.change(key, |chunk| {
-            if let Some(lock) = &mut chunk.standing.lock {
-                lock.told = true;
-            }
-        });
-        if crashed_out {
-            self.remember_lapsed(unit, now);
-            self.write(failed);
-            let reason = Reason::CrashLimit;
-            self.change(key, |chunk| {
-                chunk.standing.settle(State::Failed, Some(reason), Some(reason.as_str()), now);
-            });
-        }
+        let unit = Unit::chunk(self.chunks[key].sync, &key.1);
+        let Some((notes, crashed_out)) = self.change(key, |chunk| chunk.expire(now)) else { return false };
+        self.note(unit, notes);
         crashed_out
     }
 
     /// Keeps, of a lease that ran out and now makes way, what its holder will be told.
     pub(super) fn remember_lapsed(&mut self, unit: Unit, now: Time) {
-        self.remember(unit, End::Expired, now);
-    }
-
-    fn remember(&mut self, unit: Unit, end: End, now: Time) {
         let standing = match self.key(&unit) {
             Some(key) => &self.chunks[&key].standing,
             None => &self.syncs[&unit.sync].standing,
         };
-        let Some((lock, token)) = standing.lock.as_ref().zip(standing.token) else { return };
-        let receipt = Receipt { owner: lock.owner.clone(), end, at: now };
-        self.receipts.insert((unit, token), receipt);
-    }
-
-    /// Ends the lease of a unit because its sync ends, not by its holder. One that ran out before stays lost for that
-    /// reason.
-    fn part(&mut self, unit: &Unit, now: Time) {
-        let key = self.key(unit);
-        let (standing, attempt) = match &key {
-            Some(key) => (&self.chunks[key].standing, Some(self.chunks[key].attempt)),
-            None => (&self.syncs[&unit.sync].standing, Some(self.syncs[&unit.sync].crashes)),
-        };
-        let Some(lock) = &standing.lock else { return };
-        let event = |what| SyncEvent::new(now, unit, what).by(&lock.owner, standing.token);
-        let (end, event) = match (live(lock.until, now), lock.told) {
-            // Of the sync's own holder the sync's event tells.
-            (true, _) => (End::Cancelled, key.is_some().then(|| event(What::Cancelled))),
-            (false, true) => (End::Expired, None),
-            (false, false) => (End::Expired, Some(SyncEvent { attempt, ..event(What::Expired) })),
-        };
-        self.remember(unit.clone(), end, now);
-        if let Some(event) = event {
-            self.write(event);
-        }
-        if let Some(key) = key {
-            self.change(&key, |chunk| chunk.standing.lock = None);
-        }
+        let receipt = standing.receipt(End::Expired, now);
+        self.note(unit, Notes { receipt, ..Notes::default() });
     }
 
     /// Ends a sync, and with it the leases of its chunks (S6).
@@ -155,7 +90,9 @@ impl Syncs {
         held.sort_unstable();
         for ord in held {
             let unit = Unit::chunk(id, self.order[&(id, ord)].clone());
-            self.part(&unit, now);
+            let key = self.key(&unit).expect("a held chunk is on record");
+            let notes = self.change(&key, |chunk| chunk.part(now));
+            self.note(unit, notes);
         }
         let progress = self.progress(id, now).at_the_end();
         let sync = self.syncs.get_mut(&id).expect("the sync was just found");

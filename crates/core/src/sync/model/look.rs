@@ -23,9 +23,8 @@ impl Syncs {
             filter.matrix_id.as_ref().is_none_or(|matrix| *matrix == sync.matrix_id)
                 && filter.state.is_none_or(|state| state == sync.standing.state(now))
         };
-        let mut found = self.syncs.range(..below).rev().map(|(_, sync)| sync).filter(wanted);
-        let items = found.by_ref().take(limit).map(|sync| shown(sync, now)).collect();
-        Page { items, more: found.next().is_some() }
+        let found = self.syncs.range(..below).rev().map(|(_, sync)| sync).filter(wanted);
+        Page::cut(found.map(|sync| shown(sync, now)), limit)
     }
 
     /// One chunk of a sync.
@@ -43,9 +42,8 @@ impl Syncs {
         let of_plan = self.order.range((id, after.saturating_add(1))..=(id, u64::MAX));
         let chunks = of_plan.filter_map(|(_, hash)| self.chunks.get(&(sync.matrix_id.clone(), hash.clone())));
         let wanted = |chunk: &&Chunk| filter.state.is_none_or(|state| state == chunk.standing.state(now));
-        let mut found = chunks.filter(wanted);
-        let items = found.by_ref().take(limit).map(|chunk| shown_chunk(chunk, now)).collect();
-        Page { items, more: found.next().is_some() }
+        let found = chunks.filter(wanted);
+        Page::cut(found.map(|chunk| shown_chunk(chunk, now)), limit)
     }
 
     /// The latest events stored for a sync and its chunks, oldest first.

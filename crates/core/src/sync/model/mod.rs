@@ -8,9 +8,9 @@ mod look;
 
 use super::event::{SyncEvent, What};
 use super::request::*;
-use super::rules::{self, End, Judgement, Presented, Receipt};
+use super::rules::{self, End, Notes, Receipt};
 use super::unit::{Chunk, Standing, State, Sync, SyncId, Unit};
-use crate::lease::{LostReason, Token, Tokens};
+use crate::lease::{self, Judgement, LostReason, Presented, Token, Tokens};
 use crate::time::Time;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -134,7 +134,7 @@ impl Syncs {
                 .filter(|sync| sync.standing.claimable(now))
                 .min_by_key(|sync| (Reverse(sync.priority), sync.created_at, sync.id))?;
             let id = first.id;
-            if first.standing.lock.is_some() {
+            if first.standing.lease.is_some() {
                 if self.tell_sync(id, now) {
                     continue;
                 }
@@ -142,16 +142,7 @@ impl Syncs {
             }
             let token = tokens.draw();
             let sync = self.syncs.get_mut(&id).expect("an open sync is on record");
-            let lease_expires_at = sync.standing.take(&claim.owner, token, claim.lease_ms, now);
-            return Some(ClaimedSync {
-                id,
-                matrix_id: sync.matrix_id.clone(),
-                priority: sync.priority,
-                created_at: sync.created_at,
-                planned: sync.planned,
-                token,
-                lease_expires_at,
-            });
+            return Some(sync.take(claim, token, now));
         }
     }
 
@@ -169,30 +160,14 @@ impl Syncs {
                 None => self.next(claim.sync, now)?,
             };
             let key = (matrix_id.clone(), self.order[&(claim.sync, ord)].clone());
-            if self.chunks[&key].standing.lock.is_some() {
+            if self.chunks[&key].standing.lease.is_some() {
                 if self.tell_chunk(&key, now) {
                     continue;
                 }
                 self.remember_lapsed(Unit::chunk(claim.sync, &key.1), now);
             }
             let token = tokens.draw();
-            return Ok(self.change(&key, |chunk| {
-                let lease_expires_at = chunk.standing.take(&claim.owner, token, claim.lease_ms, now);
-                chunk.attempt += 1;
-                ClaimedChunk {
-                    sync: chunk.sync,
-                    matrix_id: chunk.matrix_id.clone(),
-                    chunk_hash: chunk.chunk_hash.clone(),
-                    payload: chunk.payload.clone(),
-                    attempt: chunk.attempt,
-                    attempts_max: chunk.attempts_max,
-                    token,
-                    lease_expires_at,
-                    last_synced_at: chunk.last_synced_at,
-                    row_count: chunk.row_count,
-                    cursor: chunk.cursor.clone(),
-                }
-            }));
+            return Ok(self.change(&key, |chunk| chunk.take(claim, token, now)));
         }
     }
 
@@ -201,10 +176,10 @@ impl Syncs {
         let idle = |reason| Idle { reason, again_in_ms: None };
         let chunk = self.chunks.get(&(matrix_id.to_owned(), hash.to_owned())).filter(|chunk| chunk.sync == id);
         let chunk = chunk.ok_or(idle(IdleReason::Unknown))?;
-        match (chunk.standing.state(now), &chunk.standing.lock) {
+        match (chunk.standing.state(now), &chunk.standing.lease) {
             (State::Available | State::Expired, _) => Ok(chunk.ord),
-            (State::Running, Some(lock)) => {
-                Err(Idle { reason: IdleReason::Held, again_in_ms: Some(ms_until(lock.until, now)) })
+            (State::Running, Some(lease)) => {
+                Err(Idle { reason: IdleReason::Held, again_in_ms: Some(ms_until(lease.expires_at, now)) })
             }
             _ => Err(idle(IdleReason::Done)),
         }
@@ -227,11 +202,7 @@ impl Syncs {
 
     /// Renews a lease to `now` plus the time granted at its claim; the new deadline.
     pub fn heartbeat(&mut self, beat: &Beat, now: Time) -> Result<Time, LostReason> {
-        match self.judge(&beat.unit, Presented { owner: &beat.owner, token: beat.token, verb: None }, now) {
-            Judgement::Held => {}
-            Judgement::Already(_) => return Err(LostReason::Finished),
-            Judgement::Lost(reason) => return Err(reason),
-        }
+        self.judge(&beat.unit, Presented { owner: &beat.owner, token: beat.token, verb: None }, now).or_lost()?;
         let renewed = match self.key(&beat.unit) {
             Some(key) => self.change(&key, |chunk| chunk.standing.renew(now)),
             None => self.syncs.get_mut(&beat.unit.sync).and_then(|sync| sync.standing.renew(now)),
@@ -242,10 +213,9 @@ impl Syncs {
     /// Ends a claim, if it is held (L3); answers again what was accepted before (L12).
     pub fn finish(&mut self, ending: &Ending, now: Time) -> Result<Ended, Denied> {
         let verb = ending.act.verb();
-        match self.judge(&ending.unit, Presented { owner: &ending.owner, token: ending.token, verb: Some(verb) }, now) {
-            Judgement::Held => {}
-            Judgement::Already(ended) => return Ok(ended),
-            Judgement::Lost(reason) => return Err(Denied::Lost(reason)),
+        let presented = Presented { owner: &ending.owner, token: ending.token, verb: Some(verb) };
+        if let Some(state) = self.judge(&ending.unit, presented, now).or_lost().map_err(Denied::Lost)? {
+            return Ok(Ended { state, already: true });
         }
         let state = match self.key(&ending.unit) {
             Some(key) => self.finish_chunk(&key, ending, now),
@@ -257,33 +227,15 @@ impl Syncs {
     }
 
     fn finish_chunk(&mut self, key: &Key, ending: &Ending, now: Time) -> State {
-        let chunk = &self.chunks[key];
-        let settled = rules::settle(&ending.act, chunk.attempt, chunk.attempts_max);
-        let error = match &ending.act {
-            Act::Fail { error, .. } => Some(error.as_str()),
-            Act::Complete { .. } | Act::Release => None,
-        };
-        if error.is_some() {
-            let what = if settled.state == State::Failed { What::Failed } else { What::Retried };
-            let event = SyncEvent::new(now, &ending.unit, what).by(&ending.owner, Some(ending.token)).error(error);
-            self.write(SyncEvent { attempt: Some(settled.attempt), reason: settled.reason, ..event });
-        }
-        self.change(key, |chunk| {
-            chunk.attempt = settled.attempt;
-            chunk.standing.settle(settled.state, settled.reason, error, now);
-            if let Act::Complete { row_count, cursor } = &ending.act {
-                chunk.last_synced_at = Some(now);
-                chunk.row_count = *row_count;
-                chunk.cursor = cursor.clone().or(chunk.cursor.take());
-            }
-        });
+        let (state, told) = self.change(key, |chunk| chunk.finish(ending, now));
+        told.into_iter().for_each(|event| self.write(event));
         // Progress: the sync is not what kills its workers (L6).
-        if settled.state == State::Completed
+        if state == State::Completed
             && let Some(sync) = self.syncs.get_mut(&ending.unit.sync)
         {
             sync.crashes = 0;
         }
-        settled.state
+        state
     }
 
     fn finish_sync(&mut self, ending: &Ending, now: Time) -> Result<State, Denied> {
@@ -300,14 +252,13 @@ impl Syncs {
             }
             Act::Fail { error, .. } => {
                 let reason = Some(super::Reason::Failed);
-                let event = SyncEvent::new(now, &ending.unit, What::Failed).by(&ending.owner, Some(ending.token));
-                self.write(SyncEvent { reason, ..event.error(Some(error)) });
+                self.write(SyncEvent { reason, ..ending.event(What::Failed, now) });
                 self.end(id, State::Failed, reason, Some(error), now);
                 Ok(State::Failed)
             }
             Act::Release => {
                 if let Some(sync) = self.syncs.get_mut(&id) {
-                    sync.standing.lock = None;
+                    sync.standing.free();
                 }
                 Ok(State::Available)
             }
@@ -316,7 +267,7 @@ impl Syncs {
 
     /// Judges a write, and counts a refusal of what was once planned or claimed in this pass into the one event of its
     /// token and reason (L8).
-    fn judge(&mut self, unit: &Unit, presented: Presented<'_>, now: Time) -> Judgement {
+    fn judge(&mut self, unit: &Unit, presented: Presented<'_, Verb>, now: Time) -> Judgement<State> {
         let Some(sync) = self.syncs.get(&unit.sync) else { return Judgement::Lost(LostReason::Unknown) };
         let receipt = self.receipts.get(&(unit.clone(), presented.token));
         let (last_token, standing) = match &unit.chunk_hash {
@@ -327,7 +278,8 @@ impl Syncs {
                 (chunk.and_then(|chunk| chunk.standing.token), of_this_pass.map(|chunk| &chunk.standing))
             }
         };
-        let judgement = rules::judge(presented, receipt, last_token, standing, now);
+        let lease = standing.and_then(|standing| standing.lease.as_ref());
+        let judgement = lease::judge(presented, receipt, last_token, lease, now);
         let known = standing.is_some() || receipt.is_some_and(|receipt| receipt.owner == presented.owner);
         if let (Judgement::Lost(reason), true) = (judgement, known) {
             let Presented { owner, token, verb } = presented;
@@ -335,6 +287,13 @@ impl Syncs {
             self.count(SyncEvent { verb, lost: Some(reason), ..event });
         }
         judgement
+    }
+
+    fn note(&mut self, unit: Unit, notes: Notes) {
+        notes.events.into_iter().for_each(|event| self.write(event));
+        if let Some((token, receipt)) = notes.receipt {
+            self.receipts.insert((unit, token), receipt);
+        }
     }
 
     fn write(&mut self, event: SyncEvent) {
@@ -372,14 +331,14 @@ impl Syncs {
 
     fn place(&mut self, key: &Key) {
         let Some(chunk) = self.chunks.get(key).filter(|chunk| chunk.standing.open()) else { return };
-        match &chunk.standing.lock {
+        match &chunk.standing.lease {
             None => {
                 self.waiting.insert((chunk.sync, chunk.ord));
             }
-            Some(lock) => {
-                self.locked.insert((chunk.sync, lock.until, chunk.ord));
-                if !lock.told {
-                    self.untold.insert((lock.until, chunk.sync, chunk.ord));
+            Some(lease) => {
+                self.locked.insert((chunk.sync, lease.expires_at, chunk.ord));
+                if !chunk.standing.told {
+                    self.untold.insert((lease.expires_at, chunk.sync, chunk.ord));
                 }
             }
         }
@@ -388,9 +347,9 @@ impl Syncs {
     fn unplace(&mut self, key: &Key) {
         let Some(chunk) = self.chunks.get(key) else { return };
         self.waiting.remove(&(chunk.sync, chunk.ord));
-        if let Some(lock) = &chunk.standing.lock {
-            self.locked.remove(&(chunk.sync, lock.until, chunk.ord));
-            self.untold.remove(&(lock.until, chunk.sync, chunk.ord));
+        if let Some(lease) = &chunk.standing.lease {
+            self.locked.remove(&(chunk.sync, lease.expires_at, chunk.ord));
+            self.untold.remove(&(lease.expires_at, chunk.sync, chunk.ord));
         }
     }
 

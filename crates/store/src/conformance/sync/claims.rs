@@ -58,7 +58,7 @@ pub async fn s2_a_held_sync_is_not_claimed_again<H: Harness>() {
     assert!(world.claim_sync(SyncClaim::new("v")).await.is_none());
     let shown = world.sync(sync).await;
     assert_eq!((shown.state, shown.standing.token), (State::Running, Some(first.token)));
-    assert_eq!(shown.standing.lock.map(|lock| lock.owner), Some("w".to_owned()));
+    assert_eq!(shown.standing.lease.map(|lease| lease.owner), Some("w".to_owned()));
     world.pass_ms(300_000).await;
     let second = world.take_sync("v").await;
     assert!(second.token > first.token);

@@ -238,8 +238,8 @@ pub async fn l3_a_heartbeat_renews_from_now<H: Harness>() {
         assert_eq!(world.beat(&held).await, Ok(world.now.plus_ms(300_000)));
         assert_eq!(world.beat(&chunk).await, Ok(world.now.plus_ms(120_000)));
     }
-    let lock = world.chunk(sync, "a").await.standing.lock.unwrap();
-    assert_eq!((lock.pulse.beats, lock.pulse.longest_gap_ms), (10, 100_000));
+    let lease = world.chunk(sync, "a").await.standing.lease.unwrap();
+    assert_eq!((lease.pulse.beats, lease.pulse.longest_gap_ms), (10, 100_000));
     assert_eq!(world.chunk(sync, "a").await.attempt, 1);
     assert_eq!(world.events(sync).await, []);
 }
@@ -271,7 +271,7 @@ pub async fn s6_cancel_is_immediate_and_told_to_every_holder<H: Harness>() {
     }
     let shown = world.sync(sync).await;
     assert_eq!(shown.standing.error_message.as_deref(), Some("cancelled"));
-    assert_eq!(shown.standing.lock, None);
+    assert_eq!(shown.standing.lease, None);
     let events = world.events(sync).await;
     assert_eq!((events[0].what, events[0].error.as_deref()), (What::Cancelled, Some("not needed")));
 }

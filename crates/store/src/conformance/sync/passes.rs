@@ -35,7 +35,7 @@ pub async fn s5_a_sync_completes_when_every_chunk_has<H: Harness>() {
     world.drain(sync, "w").await;
     assert_eq!(world.finish(&held, Act::done()).await, now(State::Completed));
     let shown = world.sync(sync).await;
-    assert_eq!((shown.standing.completed_at, shown.standing.lock), (Some(world.now), None));
+    assert_eq!((shown.standing.completed_at, shown.standing.lease), (Some(world.now), None));
 }
 
 pub async fn s5_a_failed_chunk_holds_the_sync_open<H: Harness>() {
@@ -107,7 +107,7 @@ pub async fn s4_completing_records_rows_and_cursor<H: Harness>() {
     let chunk = world.chunk(sync, "a").await;
     assert_eq!((chunk.row_count, chunk.cursor.as_deref()), (Some(41), Some(" {\"at\": 9}")));
     assert_eq!((chunk.last_synced_at, chunk.standing.completed_at), (Some(world.now), Some(world.now)));
-    assert_eq!((chunk.state, chunk.standing.lock, chunk.standing.token), (State::Completed, None, Some(grip.token)));
+    assert_eq!((chunk.state, chunk.standing.lease, chunk.standing.token), (State::Completed, None, Some(grip.token)));
 }
 
 pub async fn s4_a_new_pass_keeps_what_the_last_one_left<H: Harness>() {

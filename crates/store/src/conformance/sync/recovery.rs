@@ -33,10 +33,10 @@ pub async fn s1_what_ran_out_stays_visible_until_it_is_claimed<H: Harness>() {
     for _ in 0..2 {
         let shown = world.sync(sync).await;
         assert_eq!((shown.state, shown.standing.token), (State::Expired, Some(held.token)));
-        assert_eq!(shown.standing.lock.map(|lock| lock.owner).as_deref(), Some("w"));
+        assert_eq!(shown.standing.lease.map(|lease| lease.owner).as_deref(), Some("w"));
         let shown = world.chunk(sync, "a").await;
         assert_eq!((shown.state, shown.standing.token), (State::Expired, Some(chunk.token)));
-        assert_eq!(shown.standing.lock.map(|lock| lock.owner).as_deref(), Some("w"));
+        assert_eq!(shown.standing.lease.map(|lease| lease.owner).as_deref(), Some("w"));
         world.recover(10).await;
     }
     world.take_sync("v").await;

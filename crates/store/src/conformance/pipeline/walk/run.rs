@@ -573,7 +573,7 @@ fn key_of(of: &Presented<UnitKey>) -> UnitKey {
 
 /// Numbers of units mean nothing beyond their order, which the lists keep.
 fn bare(unit: Unit) -> Unit {
-    Unit { id: 0, granted_ms: if unit.lease.is_some() { unit.granted_ms } else { 0 }, ..unit }
+    Unit { id: 0, ..unit }
 }
 
 /// Refusals of one instant, by unit: those of one call are written in the order in which a store locks what it names.

@@ -9,8 +9,8 @@ use crate::conformance::walk::{
 };
 use async_trait::async_trait;
 use tenure_core::sync::{
-    Act, Beat, Chunk, ChunkClaim, ChunkFilter, Ending, IdleReason, NewChunk, Plan, Planned, Reason, Refused, State,
-    Sync, SyncClaim, SyncEvent, SyncFilter, SyncId, SyncInfo, Syncs, SyncsPruned, Unit,
+    Act, Beat, Chunk, ChunkClaim, ChunkFilter, Ending, IdleReason, NewChunk, Plan, Planned, Reason, Refused, Standing,
+    State, Sync, SyncClaim, SyncEvent, SyncFilter, SyncId, SyncInfo, Syncs, SyncsPruned, Unit,
 };
 use tenure_core::{Actor, Time, Token, Tokens};
 
@@ -416,14 +416,19 @@ impl SyncWalk {
 
     fn sync_to_core(&self, mut sync: Sync) -> Sync {
         sync.id = self.tables.to_core(sync.id);
-        sync.standing.token = sync.standing.token.map(|token| self.tables.token_to_core(token));
+        self.standing_to_core(&mut sync.standing);
         sync
     }
 
     fn chunk_to_core(&self, mut chunk: Chunk) -> Chunk {
         chunk.sync = self.tables.to_core(chunk.sync);
-        chunk.standing.token = chunk.standing.token.map(|token| self.tables.token_to_core(token));
+        self.standing_to_core(&mut chunk.standing);
         chunk
+    }
+
+    fn standing_to_core(&self, standing: &mut Standing) {
+        let tokens = standing.token.iter_mut().chain(standing.lease.as_mut().map(|lease| &mut lease.token));
+        tokens.into_iter().for_each(|token| *token = self.tables.token_to_core(*token));
     }
 
     fn event_to_core(&self, mut event: SyncEvent) -> SyncEvent {

@@ -6,7 +6,14 @@
 //! Always true:
 //! - L1 a lease is held by whoever presents its owner and token while `expires_at > now`;
 //! - L2 tokens strictly grow and never repeat;
-//! - L4 an expired lease is lost, whether or not anyone has noticed yet.
+//! - L4 an expired lease is lost, whether or not anyone has noticed yet;
+//! - L12 an ending that was accepted is answered again from its receipt, which comes before the lease.
+//!
+//! [`judge`] decides for every face; a face adds only what is its own.
+
+mod judge;
+
+pub use judge::{End, Judgement, Presented, Receipt, crashed_out, judge};
 
 use crate::time::Time;
 use std::fmt;
@@ -161,10 +168,33 @@ pub struct Lease {
     pub token: Token,
     /// When it was granted.
     pub granted_at: Time,
+    /// For how long it was granted, and is renewed.
+    pub lease_ms: u64,
     /// When it runs out, unless renewed.
     pub expires_at: Time,
     /// How it was kept so far.
     pub pulse: Pulse,
+}
+
+impl Lease {
+    /// A lease from `now` on.
+    pub fn grant(owner: impl Into<String>, token: Token, lease_ms: u64, now: Time) -> Lease {
+        let expires_at = renewed(None, now, lease_ms);
+        Lease { owner: owner.into(), token, granted_at: now, lease_ms, expires_at, pulse: Pulse::default() }
+    }
+
+    /// Whether it still runs (L1).
+    #[must_use]
+    pub fn live(&self, now: Time) -> bool {
+        live(self.expires_at, now)
+    }
+
+    /// Renews it by what was granted (Q3); the new deadline.
+    pub fn renew(&mut self, now: Time) -> Time {
+        self.expires_at = renewed(Some(self.expires_at), now, self.lease_ms);
+        self.pulse.beat(self.granted_at, now);
+        self.expires_at
+    }
 }
 
 /// Whether a lease that runs until `expires_at` is still held at `now` (L1: the last instant is already lost).
@@ -230,6 +260,13 @@ mod tests {
     #[test]
     fn a_clock_that_stepped_back_never_shortens_a_lease() {
         assert_eq!(renewed(Some(Time(5_000_000)), Time(0), 1_000), Time(5_000_000));
+    }
+
+    #[test]
+    fn a_renewal_runs_from_now_and_is_counted() {
+        let mut lease = Lease::grant("a", Token(1), 10, Time(0));
+        assert_eq!(lease.renew(Time(4_000)), Time(14_000));
+        assert_eq!(lease.pulse.beats, 1);
     }
 
     #[test]
