@@ -25,7 +25,7 @@ const WAL_BYTES_KEPT: i64 = 64 << 20;
 const WRITER_CACHE_KIB: i64 = 32 << 10;
 /// Page cache of each reader, in KiB.
 const READER_CACHE_KIB: i64 = 4 << 10;
-/// Statements kept prepared: more than there are files in `queries/`.
+/// Statements kept prepared: more than there are in `queries/`.
 const STATEMENTS_KEPT: usize = 320;
 /// Readers wait only while another process mends the WAL after a crash.
 const READER_WAIT: Duration = Duration::from_secs(10);

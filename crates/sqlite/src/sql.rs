@@ -1,272 +1,96 @@
-//! Every statement, one file each. Nothing here is ever put together from strings.
+//! Every statement. Nothing here is ever put together from strings.
+//!
+//! A statement stands under its name in the file of the module that uses it, `queries/<face>/<module>.sql`, or in `shared.sql`
+//! if several do; a blank line parts it from the next.
 
 macro_rules! statements {
-    ($($name:ident = $file:literal,)+) => {
-        $(pub(crate) const $name: &str = include_str!(concat!("../queries/", $file));)+
+    ($($file:literal: $($name:ident),+;)+) => {
+        $($(pub(crate) const $name: &str =
+            statement(include_str!(concat!("../queries/", $file)), concat!("-- ", stringify!($name), ": "));)+)+
 
-        /// Each statement's file and text.
+        /// Each statement's file, name and text.
         #[cfg(test)]
-        pub(crate) const ALL: &[(&str, &str)] = &[$(($file, $name),)+];
+        pub(crate) const ALL: &[(&str, &str, &str)] = &[$($(($file, stringify!($name), $name),)+)+];
     };
 }
 
+/// The statement of `file` that begins with `title`, up to the next blank line.
+const fn statement(file: &'static str, title: &str) -> &'static str {
+    let (text, title) = (file.as_bytes(), title.as_bytes());
+    let mut from = 0;
+    while !begins(text, from, title) {
+        // Past the end of the file a statement is missing, which the compiler tells.
+        while !(text[from] == b'\n' && text[from + 1] == b'\n') {
+            from += 1;
+        }
+        from += 2;
+    }
+    let mut to = from;
+    while to < text.len() && !(text[to] == b'\n' && to + 1 < text.len() && text[to + 1] == b'\n') {
+        to += 1;
+    }
+    file.split_at(to).0.split_at(from).1
+}
+
+const fn begins(text: &[u8], from: usize, with: &[u8]) -> bool {
+    let mut at = 0;
+    while at < with.len() {
+        if from + at >= text.len() || text[from + at] != with[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
 statements! {
-    SCHEDULE_CHANGE = "schedule/change.sql",
-    SCHEDULE_CREATE = "schedule/create.sql",
-    SCHEDULE_DRAW_REVISION = "schedule/draw_revision.sql",
-    SCHEDULE_DUE = "schedule/due.sql",
-    SCHEDULE_FIRE = "schedule/fire.sql",
-    SCHEDULE_FIRING = "schedule/firing.sql",
-    SCHEDULE_FIRINGS = "schedule/firings.sql",
-    SCHEDULE_FORGET_FIRINGS = "schedule/forget_firings.sql",
-    SCHEDULE_NEXT = "schedule/next.sql",
-    SCHEDULE_REMOVE = "schedule/remove.sql",
-    SCHEDULE = "schedule/schedule.sql",
-    SCHEDULES = "schedule/schedules.sql",
-    SCHEDULE_TRIM = "schedule/trim.sql",
-    ANY_STUCK = "store/any_stuck.sql",
-    PROBE = "store/probe.sql",
-    CHANGED = "store/changed.sql",
-    CHANGES = "store/changes.sql",
-    CHANGES_TRIM = "store/changes_trim.sql",
-    PRUNE_CHANGES = "store/prune_changes.sql",
-    RAISE = "store/raise.sql",
-    SCHEMA = "store/schema.sql",
-    SCHEMA_CREATE = "store/schema_create.sql",
-    SCHEMA_EXISTS = "store/schema_exists.sql",
-    SCHEMA_RECORD = "store/schema_record.sql",
-    TOKENS = "store/tokens.sql",
-    UNSTICK = "store/unstick.sql",
-    UNSTICK_JOBS = "store/unstick_jobs.sql",
-    UNSTICK_UNITS = "store/unstick_units.sql",
-    UNSTICK_RUNS = "store/unstick_runs.sql",
-    DOMAIN_ENDED_BELOW = "domain/ended_below.sql",
-    DOMAIN_ENDED_PUT = "domain/ended_put.sql",
-    DOMAIN_ENDED_TAKE = "domain/ended_take.sql",
-    DOMAIN_EVENT = "domain/event.sql",
-    DOMAIN_EVENTS = "domain/events.sql",
-    DOMAIN_EXPIRED = "domain/expired.sql",
-    DOMAIN_FAILED_BELOW = "domain/failed_below.sql",
-    DOMAIN_FAILED_PUT = "domain/failed_put.sql",
-    DOMAIN_FAILED_TAKE = "domain/failed_take.sql",
-    DOMAIN_FIND = "domain/find.sql",
-    DOMAIN_FORGET_EVENTS = "domain/forget_events.sql",
-    DOMAIN_HEAD = "domain/head.sql",
-    DOMAIN_LEAVE = "domain/leave.sql",
-    DOMAIN_LIST = "domain/list.sql",
-    DOMAIN_LIST_BLOCKED = "domain/list_blocked.sql",
-    DOMAIN_LIST_EXPIRED = "domain/list_expired.sql",
-    DOMAIN_MAKE = "domain/make.sql",
-    DOMAIN_REFUSALS = "domain/refusals.sql",
-    DOMAIN_REFUSALS_TRIM = "domain/refusals_trim.sql",
-    DOMAIN_REFUSED = "domain/refused.sql",
-    DOMAIN_SAVE = "domain/save.sql",
-    DOMAIN_SHOW = "domain/show.sql",
-    DOMAIN_WAIT = "domain/wait.sql",
-    ALL_HOLDERS = "queue/all_holders.sql",
-    ASKED_TO_STOP = "queue/asked_to_stop.sql",
-    ATTEMPTS = "queue/attempts.sql",
-    BLOCKING = "queue/blocking.sql",
-    CANCEL = "queue/cancel.sql",
-    CANCEL_REQUESTED = "queue/cancel_requested.sql",
-    CHANGE = "queue/change.sql",
-    CLAIM = "queue/claim.sql",
-    CLAIM_BYTES = "queue/claim_bytes.sql",
-    CLAIM_ONE = "queue/claim_one.sql",
-    CLAIMED = "queue/claimed.sql",
-    COMPLETE_MANY = "queue/complete_many.sql",
-    CREATE_QUEUE = "queue/create_queue.sql",
-    DEDUP = "queue/dedup.sql",
-    DEDUP_ENDED = "queue/dedup_ended.sql",
-    DRAW_TOKENS = "queue/draw_tokens.sql",
-    DRAW_IDS = "queue/draw_ids.sql",
-    DROP_LEASE = "queue/drop_lease.sql",
-    ENGINE = "queue/engine.sql",
-    ENQUEUE = "queue/enqueue.sql",
-    EVENT = "queue/event.sql",
-    EVENTS = "queue/events.sql",
-    EVICT = "queue/evict.sql",
-    EVICT_RECEIPT = "queue/evict_receipt.sql",
-    EXPIRED = "queue/expired.sql",
-    EXPIRED_OF = "queue/expired_of.sql",
-    FINISH = "queue/finish.sql",
-    FINISHED = "queue/finished.sql",
-    FORGET = "queue/forget.sql",
-    FORGET_EVENTS = "queue/forget_events.sql",
-    FORGET_NOTES = "queue/forget_notes.sql",
-    FORGET_REFUSALS = "queue/forget_refusals.sql",
-    GRANT = "queue/grant.sql",
-    HALT = "queue/halt.sql",
-    HELD_BACK = "queue/held_back.sql",
-    HELD_BY = "queue/held_by.sql",
-    HELD_UNITS = "queue/held_units.sql",
-    HOLDERS = "queue/holders.sql",
-    IS_FINISHED = "queue/is_finished.sql",
-    JOB = "queue/job.sql",
-    KEYS_OF = "queue/keys_of.sql",
-    LANE_BLOCK = "queue/lane_block.sql",
-    LANE_BLOCKED_BY = "queue/lane_blocked_by.sql",
-    LANE_FREE = "queue/lane_free.sql",
-    LANE_HEAD = "queue/lane_head.sql",
-    LANE_TURN = "queue/lane_turn.sql",
-    LANES_FREE = "queue/lanes_free.sql",
-    LEASE = "queue/lease.sql",
-    LEASE_CANCELS = "queue/lease_cancels.sql",
-    LEAVE = "queue/leave.sql",
-    LEAVE_HISTORY = "queue/leave_history.sql",
-    LEAVE_MANY = "queue/leave_many.sql",
-    LIMIT = "queue/limit.sql",
-    LIST_COMPLETED = "queue/list_completed.sql",
-    LIST_FAILED = "queue/list_failed.sql",
-    LIST_FINISHED = "queue/list_finished.sql",
-    LIST_FINISHED_OF = "queue/list_finished_of.sql",
-    LIST_RUNNING = "queue/list_running.sql",
-    LIST_WAITING = "queue/list_waiting.sql",
-    LIST_WAITING_OF = "queue/list_waiting_of.sql",
-    LOCK = "queue/lock.sql",
-    TURN = "queue/turn.sql",
-    NEXT_DUE = "queue/next_due.sql",
-    NEXT_END = "queue/next_end.sql",
-    NEXT_OF_POOL = "queue/next_of_pool.sql",
-    NOTE = "queue/note.sql",
-    PARK_ALL = "queue/park_all.sql",
-    PARK_OUTRANKED = "queue/park_outranked.sql",
-    PAST = "queue/past.sql",
-    PLACE = "queue/place.sql",
-    PROMOTE = "queue/promote.sql",
-    PRUNE_KEYS = "queue/prune_keys.sql",
-    PRUNE_RECEIPTS = "queue/prune_receipts.sql",
-    PRUNE_SIGHTINGS = "queue/prune_sightings.sql",
-    PRUNE_TENANTS = "queue/prune_tenants.sql",
-    PUT_BACK = "queue/put_back.sql",
-    QUEUE = "queue/queue.sql",
-    QUEUE_EXISTS = "queue/queue_exists.sql",
-    QUEUES = "queue/queues.sql",
-    READY = "queue/ready.sql",
-    READY_OF_KINDS = "queue/ready_of_kinds.sql",
-    RECEIPT = "queue/receipt.sql",
-    LAST_RECEIPT = "queue/last_receipt.sql",
-    RECEIPTS_OF_EARLIER = "queue/receipts_of_earlier.sql",
-    RECEIPTS_OF_LAST = "queue/receipts_of_last.sql",
-    REFUSED = "queue/refused.sql",
-    REMEMBER = "queue/remember.sql",
-    RENEW = "queue/renew.sql",
-    RETRY = "queue/retry.sql",
-    RUN = "queue/run.sql",
-    RUNNING = "queue/running.sql",
-    SET_ASIDE = "queue/set_aside.sql",
-    SEE = "queue/see.sql",
-    SEE_NO_MORE = "queue/see_no_more.sql",
-    SEEN = "queue/seen.sql",
-    SEEN_LAST = "queue/seen_last.sql",
-    SEEN_LATELY = "queue/seen_lately.sql",
-    SET_LIMIT = "queue/set_limit.sql",
-    SETTINGS = "queue/settings.sql",
-    SHOW = "queue/show.sql",
-    SIGHTINGS = "queue/sightings.sql",
-    SHRINK_LEASE = "queue/shrink_lease.sql",
-    START = "queue/start.sql",
-    STUCK = "queue/stuck.sql",
-    TENANT = "queue/tenant.sql",
-    TENANT_DROP = "queue/tenant_drop.sql",
-    TENANT_HALT = "queue/tenant_halt.sql",
-    TENANT_SET = "queue/tenant_set.sql",
-    TENANTS_MOVED = "queue/tenants_moved.sql",
-    UNFINISHED = "queue/unfinished.sql",
-    SYNC_CHUNK = "sync/chunk.sql",
-    SYNC_CHUNKS = "sync/chunks.sql",
-    SYNC_CHUNK_ASIDE = "sync/chunk_aside.sql",
-    SYNC_DONE = "sync/done.sql",
-    SYNC_DRAFT = "sync/draft.sql",
-    SYNC_DRAFT_CLOSE = "sync/draft_close.sql",
-    SYNC_DRAFT_GIVE_UP = "sync/draft_give_up.sql",
-    SYNC_DRAFT_KEEP = "sync/draft_keep.sql",
-    SYNC_DRAFT_OPEN = "sync/draft_open.sql",
-    SYNC_DRAFT_STALE = "sync/draft_stale.sql",
-    SYNC_EVENT = "sync/event.sql",
-    SYNC_EVENTS = "sync/events.sql",
-    SYNC_FORGET = "sync/forget.sql",
-    SYNC_FORGET_CHUNKS = "sync/forget_chunks.sql",
-    SYNC_FORGET_EVENTS = "sync/forget_events.sql",
-    SYNC_GIVEN_BACK = "sync/given_back.sql",
-    SYNC_GIVE_BACK = "sync/give_back.sql",
-    SYNC_JOB = "sync/job.sql",
-    SYNC_JOBS = "sync/jobs.sql",
-    SYNC_JOBS_OF = "sync/jobs_of.sql",
-    SYNC_JOB_ASIDE = "sync/job_aside.sql",
-    SYNC_LAPSED_CHUNK = "sync/lapsed_chunk.sql",
-    SYNC_LAPSED_JOB = "sync/lapsed_job.sql",
-    SYNC_LAST_DONE = "sync/last_done.sql",
-    SYNC_LAY = "sync/lay.sql",
-    SYNC_LOCKED_CHUNKS = "sync/locked_chunks.sql",
-    SYNC_NEXT_DEADLINE = "sync/next_deadline.sql",
-    SYNC_PAST = "sync/past.sql",
-    SYNC_PLAN = "sync/plan.sql",
-    SYNC_PLANNED = "sync/planned.sql",
-    SYNC_PROGRESS = "sync/progress.sql",
-    SYNC_PROGRESSED = "sync/progressed.sql",
-    SYNC_PRUNE_RECEIPTS = "sync/prune_receipts.sql",
-    SYNC_PRUNE_TAKEN = "sync/prune_taken.sql",
-    SYNC_RECEIPT = "sync/receipt.sql",
-    SYNC_REFUSED = "sync/refused.sql",
-    SYNC_REMEMBER = "sync/remember.sql",
-    SYNC_SAVE_CHUNK = "sync/save_chunk.sql",
-    SYNC_SAVE_JOB = "sync/save_job.sql",
-    SYNC_TAKE = "sync/take.sql",
-    SYNC_UNFINISHED = "sync/unfinished.sql",
-    SYNC_UNTOLD_CHUNKS = "sync/untold_chunks.sql",
-    SYNC_UNTOLD_JOBS = "sync/untold_jobs.sql",
-    SYNC_WAITING_CHUNK = "sync/waiting_chunk.sql",
-    SYNC_WAITING_JOB = "sync/waiting_job.sql",
-    WORKERS = "queue/workers.sql",
-    PIPELINE_ADD_UNIT = "pipeline/add_unit.sql",
-    PIPELINE_APPLY = "pipeline/apply.sql",
-    PIPELINE_APPLY_STAGE = "pipeline/apply_stage.sql",
-    PIPELINE_ATTEMPTS = "pipeline/attempts.sql",
-    PIPELINE_CANCEL_REST = "pipeline/cancel_rest.sql",
-    PIPELINE_CLOSE_RUN = "pipeline/close_run.sql",
-    PIPELINE_DEFINITION = "pipeline/definition.sql",
-    PIPELINE_DEFINITIONS = "pipeline/definitions.sql",
-    PIPELINE_DROP_SEGMENTS = "pipeline/drop_segments.sql",
-    PIPELINE_DUE = "pipeline/due.sql",
-    PIPELINE_ENDED = "pipeline/ended.sql",
-    PIPELINE_EVENT = "pipeline/event.sql",
-    PIPELINE_EVENTS = "pipeline/events.sql",
-    PIPELINE_EXPIRED = "pipeline/expired.sql",
-    PIPELINE_EXPIRED_OF = "pipeline/expired_of.sql",
-    PIPELINE_FORGET_ATTEMPTS = "pipeline/forget_attempts.sql",
-    PIPELINE_FORGET_EVENTS = "pipeline/forget_events.sql",
-    PIPELINE_FORGET_RUN = "pipeline/forget_run.sql",
-    PIPELINE_FORGET_UNITS = "pipeline/forget_units.sql",
-    PIPELINE_HELD_OF_RUN = "pipeline/held_of_run.sql",
-    PIPELINE_KNOWS_STAGE = "pipeline/knows_stage.sql",
-    PIPELINE_LAST_CLAIM = "pipeline/last_claim.sql",
-    PIPELINE_MOVABLE_SEGMENTS = "pipeline/movable_segments.sql",
-    PIPELINE_KEYED = "pipeline/keyed.sql",
-    PIPELINE_NEXT_DUE = "pipeline/next_due.sql",
-    PIPELINE_OPEN_RUN = "pipeline/open_run.sql",
-    PIPELINE_OPEN_SEGMENTS = "pipeline/open_segments.sql",
-    PIPELINE_PAST = "pipeline/past.sql",
-    PIPELINE_READY = "pipeline/ready.sql",
-    PIPELINE_RECEIPT = "pipeline/receipt.sql",
-    PIPELINE_REFUSED = "pipeline/refused.sql",
-    PIPELINE_RETRY_SEGMENTS = "pipeline/retry_segments.sql",
-    PIPELINE_RUN = "pipeline/run.sql",
-    PIPELINE_RUNS = "pipeline/runs.sql",
-    PIPELINE_SAVE = "pipeline/save.sql",
-    PIPELINE_SEGMENT_COUNTS = "pipeline/segment_counts.sql",
-    PIPELINE_SEGMENTS = "pipeline/segments.sql",
-    PIPELINE_SET_RUN = "pipeline/set_run.sql",
-    PIPELINE_STAGES = "pipeline/stages.sql",
-    PIPELINE_START = "pipeline/start.sql",
-    PIPELINE_TOUCH = "pipeline/touch.sql",
-    PIPELINE_TOUCHED = "pipeline/touched.sql",
-    PIPELINE_UNIT_BY_ID = "pipeline/unit_by_id.sql",
-    PIPELINE_STUCK = "pipeline/stuck.sql",
-    PIPELINE_RUN_STUCK = "pipeline/run_stuck.sql",
-    PIPELINE_UNDONE = "pipeline/undone.sql",
-    PIPELINE_UNIT = "pipeline/unit.sql",
-    PIPELINE_UNTOUCH = "pipeline/untouch.sql",
+    "domain/books.sql": DOMAIN_ENDED_BELOW, DOMAIN_ENDED_PUT, DOMAIN_ENDED_TAKE, DOMAIN_EVENT, DOMAIN_FAILED_BELOW, DOMAIN_FAILED_PUT, DOMAIN_FAILED_TAKE, DOMAIN_FORGET_EVENTS, DOMAIN_HEAD, DOMAIN_LEAVE, DOMAIN_REFUSALS_TRIM, DOMAIN_REFUSED, DOMAIN_WAIT;
+    "domain/look.sql": DOMAIN_EVENTS, DOMAIN_LIST, DOMAIN_LIST_BLOCKED, DOMAIN_LIST_EXPIRED, DOMAIN_REFUSALS, DOMAIN_SHOW;
+    "domain/row.sql": DOMAIN_FIND, DOMAIN_MAKE, DOMAIN_SAVE;
+    "domain/shared.sql": DOMAIN_EXPIRED;
+    "pipeline/advance.sql": PIPELINE_APPLY, PIPELINE_APPLY_STAGE, PIPELINE_DEFINITION, PIPELINE_DUE, PIPELINE_FORGET_ATTEMPTS, PIPELINE_FORGET_EVENTS, PIPELINE_FORGET_RUN, PIPELINE_FORGET_UNITS, PIPELINE_KEYED, PIPELINE_MOVABLE_SEGMENTS, PIPELINE_NEXT_DUE, PIPELINE_PAST, PIPELINE_RUN_STUCK, PIPELINE_START, PIPELINE_TOUCHED, PIPELINE_UNDONE, PIPELINE_UNTOUCH;
+    "pipeline/operate.sql": PIPELINE_CANCEL_REST, PIPELINE_CLOSE_RUN, PIPELINE_DROP_SEGMENTS, PIPELINE_HELD_OF_RUN, PIPELINE_OPEN_RUN, PIPELINE_RETRY_SEGMENTS, PIPELINE_SET_RUN;
+    "pipeline/shared.sql": PIPELINE_ATTEMPTS, PIPELINE_DEFINITIONS, PIPELINE_EVENTS, PIPELINE_RUNS, PIPELINE_SEGMENTS, PIPELINE_SEGMENT_COUNTS, PIPELINE_STAGES;
+    "pipeline/unit.sql": PIPELINE_ENDED, PIPELINE_EVENT, PIPELINE_LAST_CLAIM, PIPELINE_OPEN_SEGMENTS, PIPELINE_RECEIPT, PIPELINE_REFUSED, PIPELINE_RUN, PIPELINE_SAVE, PIPELINE_STUCK, PIPELINE_TOUCH, PIPELINE_UNIT, PIPELINE_UNIT_BY_ID;
+    "pipeline/work.sql": PIPELINE_ADD_UNIT, PIPELINE_EXPIRED, PIPELINE_EXPIRED_OF, PIPELINE_KNOWS_STAGE, PIPELINE_READY;
+    "queue/caller.sql": LOCK, TURN;
+    "queue/change.sql": CHANGE, LANES_FREE, LIMIT, SET_LIMIT, TENANTS_MOVED;
+    "queue/claim.sql": CLAIM, CLAIMED, CLAIM_ONE, GRANT, NEXT_DUE, NEXT_END, PROMOTE, RUN, SET_ASIDE, TENANT_SET;
+    "queue/ending.sql": EVENT, EVICT, EVICT_RECEIPT, FINISH, LANE_BLOCK, PUT_BACK;
+    "queue/enqueue.sql": CREATE_QUEUE, DEDUP, DRAW_IDS, ENQUEUE, REMEMBER;
+    "queue/finish.sql": COMPLETE_MANY, KEYS_OF, LEAVE_MANY;
+    "queue/forget.sql": BLOCKING, DEDUP_ENDED, FORGET, FORGET_EVENTS, FORGET_NOTES, RECEIPTS_OF_EARLIER, RECEIPTS_OF_LAST;
+    "queue/heartbeat.sql": ASKED_TO_STOP, NOTE, RENEW;
+    "queue/judge.sql": FORGET_REFUSALS, LAST_RECEIPT, RECEIPT, REFUSED;
+    "queue/lease.sql": LEASE, RUNNING, SHRINK_LEASE;
+    "queue/list.sql": LIST_COMPLETED, LIST_FAILED, LIST_FINISHED, LIST_FINISHED_OF, LIST_RUNNING, LIST_WAITING, LIST_WAITING_OF, QUEUE, QUEUES;
+    "queue/moves.sql": HALT, PARK_ALL, PARK_OUTRANKED, PLACE, SHOW, TENANT_DROP, TENANT_HALT;
+    "queue/operate.sql": CANCEL, CANCEL_REQUESTED, IS_FINISHED, LANE_FREE, LEASE_CANCELS, LEAVE, LEAVE_HISTORY, RETRY, UNFINISHED;
+    "queue/pick.sql": CLAIM_BYTES, HELD_BACK, NEXT_OF_POOL, READY, READY_OF_KINDS;
+    "queue/prune.sql": PAST, PRUNE_KEYS, PRUNE_RECEIPTS, PRUNE_SIGHTINGS, PRUNE_TENANTS;
+    "queue/recover.sql": DROP_LEASE, EXPIRED, EXPIRED_OF, HELD_UNITS, STUCK;
+    "queue/row.sql": ATTEMPTS;
+    "queue/shared.sql": TENANT;
+    "queue/shelf.sql": SETTINGS;
+    "queue/show.sql": EVENTS, FINISHED, JOB;
+    "queue/situation.sql": ENGINE, LANE_BLOCKED_BY, LANE_HEAD, LANE_TURN;
+    "queue/start.sql": START;
+    "queue/tokens.sql": DRAW_TOKENS;
+    "queue/worker.sql": ALL_HOLDERS, HELD_BY, HOLDERS, QUEUE_EXISTS, SEE, SEEN, SEEN_LAST, SEEN_LATELY, SEE_NO_MORE, SIGHTINGS, WORKERS;
+    "schedule/fire.sql": SCHEDULE_FIRE, SCHEDULE_FIRING, SCHEDULE_TRIM;
+    "schedule/look.sql": SCHEDULE, SCHEDULES, SCHEDULE_DUE, SCHEDULE_FIRINGS, SCHEDULE_NEXT;
+    "schedule/put.sql": SCHEDULE_CHANGE, SCHEDULE_CREATE, SCHEDULE_DRAW_REVISION, SCHEDULE_FORGET_FIRINGS, SCHEDULE_REMOVE;
+    "store/changes.sql": CHANGED, CHANGES, CHANGES_TRIM;
+    "store/migrate.sql": SCHEMA, SCHEMA_CREATE, SCHEMA_EXISTS, SCHEMA_RECORD;
+    "store/prune.sql": PRUNE_CHANGES;
+    "store/shared.sql": ANY_STUCK, PROBE, UNSTICK, UNSTICK_JOBS, UNSTICK_RUNS, UNSTICK_UNITS;
+    "store/tokens.sql": RAISE, TOKENS;
+    "sync/claim.sql": SYNC_LAPSED_CHUNK, SYNC_LAPSED_JOB, SYNC_NEXT_DEADLINE, SYNC_WAITING_CHUNK, SYNC_WAITING_JOB;
+    "sync/ends.sql": SYNC_CHUNK_ASIDE, SYNC_DONE, SYNC_FORGET_EVENTS, SYNC_JOB_ASIDE, SYNC_LAST_DONE, SYNC_LOCKED_CHUNKS, SYNC_PAST, SYNC_PRUNE_RECEIPTS, SYNC_UNTOLD_CHUNKS, SYNC_UNTOLD_JOBS;
+    "sync/finish.sql": SYNC_PROGRESSED, SYNC_REFUSED;
+    "sync/plan.sql": SYNC_DRAFT, SYNC_DRAFT_CLOSE, SYNC_DRAFT_GIVE_UP, SYNC_DRAFT_KEEP, SYNC_DRAFT_OPEN, SYNC_DRAFT_STALE, SYNC_FORGET, SYNC_FORGET_CHUNKS, SYNC_GIVEN_BACK, SYNC_GIVE_BACK, SYNC_LAY, SYNC_PLAN, SYNC_PLANNED, SYNC_PRUNE_TAKEN, SYNC_TAKE, SYNC_UNFINISHED;
+    "sync/read.sql": SYNC_CHUNKS, SYNC_EVENTS, SYNC_JOBS, SYNC_JOBS_OF, SYNC_PROGRESS;
+    "sync/row.sql": SYNC_CHUNK, SYNC_EVENT, SYNC_JOB, SYNC_RECEIPT, SYNC_REMEMBER, SYNC_SAVE_CHUNK, SYNC_SAVE_JOB;
 }
 
 #[cfg(test)]
@@ -276,22 +100,29 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn every_file_is_listed_has_a_header_and_prepares_on_a_migrated_database() {
+    fn every_statement_is_listed_has_a_header_and_prepares_on_a_migrated_database() {
         let mut conn = crate::connection::writer(&crate::Place::Memory, crate::Synchronous::Off).unwrap();
         crate::migrate::migrate(&mut conn, tenure_core::Time(0)).unwrap();
-        for (file, text) in ALL {
-            assert!(text.starts_with(&format!("-- {file}: ")), "{file} does not begin with its name");
-            assert!(text.contains("\n-- Reply  ") && text.contains("\n-- Index  "), "{file} lacks part of its header");
-            conn.prepare(text).unwrap_or_else(|error| panic!("{file}: {error}"));
+        for (file, name, text) in ALL {
+            assert!(text.starts_with(&format!("-- {name}: ")), "{name} of {file} has another name there");
+            assert!(text.contains("\n-- Reply  ") && text.contains("\n-- Index  "), "{name} lacks part of its header");
+            conn.prepare(text).unwrap_or_else(|error| panic!("{name} of {file}: {error}"));
         }
         let queries = Path::new(env!("CARGO_MANIFEST_DIR")).join("queries");
         let mut found = BTreeSet::new();
         for face in std::fs::read_dir(&queries).unwrap() {
             for file in std::fs::read_dir(face.unwrap().path()).unwrap() {
-                found.insert(file.unwrap().path().strip_prefix(&queries).unwrap().display().to_string());
+                let path = file.unwrap().path();
+                let file = path.strip_prefix(&queries).unwrap().display().to_string();
+                for text in std::fs::read_to_string(&path).unwrap().split("\n\n") {
+                    let name =
+                        text.strip_prefix("-- ").and_then(|text| text.split_once(": ")).map_or("", |(name, _)| name);
+                    found.insert((file.clone(), name.to_owned()));
+                }
             }
         }
-        assert_eq!(found, ALL.iter().map(|(file, _)| (*file).to_owned()).collect());
+        let listed = ALL.iter().map(|(file, name, _)| ((*file).to_owned(), (*name).to_owned())).collect();
+        assert_eq!(found, listed);
     }
 
     /// The plan of a statement, one line.

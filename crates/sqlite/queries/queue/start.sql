@@ -1,4 +1,4 @@
--- queue/start.sql: more jobs of a lease were started.
+-- START: more jobs of a lease were started.
 -- Guard  token; the caller has judged owner and expiry under the same write lock.
 -- In     1 token, 2 how many in all
 -- Reply  nothing

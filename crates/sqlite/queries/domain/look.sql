@@ -1,0 +1,57 @@
+-- DOMAIN_EVENTS: the events of a domain, in the order in which they were written.
+-- In     1 name
+-- Reply  at most a hundred rows
+-- Index  domain's unique name, domain_event's key
+SELECT e.at, e.what, e.event_offset, e.token, e.holder, e.nth, e.by
+FROM domain d JOIN domain_event e ON e.domain = d.id
+WHERE d.name = ?1 ORDER BY e.seq
+
+-- DOMAIN_LIST: domains by name.
+-- In     1 only names after this, 2 how many at most
+-- Reply  as domain/show.sql
+-- Index  domain's unique name, domain_waiting's key
+SELECT d.name, d.created_at, d.max_retries, d.takeovers_max, d.current_offset, d.holder, d.acquired_at, d.retry_count,
+       d.takeovers, d.lease_ms, d.expires_at, d.backlog_len,
+       (SELECT w.waiting_offset FROM domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS head,
+       (SELECT w.since FROM domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS since
+FROM domain d WHERE d.name > ?1 ORDER BY d.name LIMIT ?2
+
+-- DOMAIN_LIST_BLOCKED: domains where offsets wait and no live lease works on the one before them, by name.
+-- In     1 only names after this, 2 how many at most, 3 now
+-- Reply  as domain/show.sql
+-- Index  domain_backlogged, domain_waiting's key
+SELECT d.name, d.created_at, d.max_retries, d.takeovers_max, d.current_offset, d.holder, d.acquired_at, d.retry_count,
+       d.takeovers, d.lease_ms, d.expires_at, d.backlog_len,
+       (SELECT w.waiting_offset FROM domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS head,
+       (SELECT w.since FROM domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS since
+FROM domain d
+WHERE d.name > ?1 AND d.backlog_len > 0 AND (d.current_offset IS NULL OR d.expires_at <= ?3)
+ORDER BY d.name LIMIT ?2
+
+-- DOMAIN_LIST_EXPIRED: domains whose lease ran out, by name.
+-- In     1 only names after this, 2 how many at most, 3 now
+-- Reply  as domain/show.sql
+-- Index  domain_leased, domain_waiting's key
+SELECT d.name, d.created_at, d.max_retries, d.takeovers_max, d.current_offset, d.holder, d.acquired_at, d.retry_count,
+       d.takeovers, d.lease_ms, d.expires_at, d.backlog_len,
+       (SELECT w.waiting_offset FROM domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS head,
+       (SELECT w.since FROM domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS since
+FROM domain d WHERE d.name > ?1 AND d.expires_at IS NOT NULL AND d.expires_at <= ?3 ORDER BY d.name LIMIT ?2
+
+-- DOMAIN_REFUSALS: the refused writes of a domain.
+-- In     1 name
+-- Reply  at most one row for each token and code, a hundred in all
+-- Index  domain's unique name, domain_refusal's key
+SELECT r.at, r.verb, nullif(r.token, 0), r.code, r.count, r.first_at
+FROM domain d JOIN domain_refusal r ON r.domain = d.id
+WHERE d.name = ?1
+
+-- DOMAIN_SHOW: one domain, as anyone may see it.
+-- In     1 name
+-- Reply  at most one row
+-- Index  domain's unique name, domain_waiting's key
+SELECT d.name, d.created_at, d.max_retries, d.takeovers_max, d.current_offset, d.holder, d.acquired_at, d.retry_count,
+       d.takeovers, d.lease_ms, d.expires_at, d.backlog_len,
+       (SELECT w.waiting_offset FROM domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS head,
+       (SELECT w.since FROM domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS since
+FROM domain d WHERE d.name = ?1

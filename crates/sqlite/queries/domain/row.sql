@@ -1,0 +1,28 @@
+-- DOMAIN_FIND: one domain, as its verbs need it.
+-- Guard  none; runs under the write lock.
+-- In     1 name
+-- Reply  at most one row
+-- Index  domain's unique name
+SELECT id, created_at, max_retries, takeovers_max, last_token, current_offset, acquired_at, retry_count, takeovers,
+       holder, lease_ms, expires_at, expiry_told, ended_from, ended_to, ended_others, any_failed, backlog_len,
+       waiting_seq, event_seq
+FROM domain WHERE name = ?1
+
+-- DOMAIN_MAKE: a domain is used for the first time.
+-- Guard  the caller looked for it under the same write lock.
+-- In     1 name, 2 now
+-- Reply  one row: its number
+-- Index  domain's unique name
+INSERT INTO domain (name, created_at) VALUES (?1, ?2) RETURNING id
+
+-- DOMAIN_SAVE: what a verb made of a domain. The verb judged the token; the write lock keeps others out meanwhile.
+-- In     1 id, 2 max_retries, 3 takeovers_max, 4 last_token, 5 current_offset, 6 acquired_at, 7 retry_count,
+--        8 takeovers, 9 holder, 10 lease_ms, 11 expires_at, 12 expiry_told, 13 ended_from, 14 ended_to,
+--        15 ended_others, 16 any_failed, 17 backlog_len, 18 waiting_seq, 19 event_seq
+-- Reply  nothing
+-- Index  domain's key
+UPDATE domain
+SET max_retries = ?2, takeovers_max = ?3, last_token = ?4, current_offset = ?5, acquired_at = ?6, retry_count = ?7,
+    takeovers = ?8, holder = ?9, lease_ms = ?10, expires_at = ?11, expiry_told = ?12, ended_from = ?13, ended_to = ?14,
+    ended_others = ?15, any_failed = ?16, backlog_len = ?17, waiting_seq = ?18, event_seq = ?19
+WHERE id = ?1

@@ -1,9 +1,0 @@
--- pipeline/segments.sql: segments of a stage, in the order of the split.
--- Guard  none.
--- In     1 run, 2 stage, 3 from after which number, 4 how many
--- Reply  rows
--- Index  unit_segments
-SELECT id, run, pipeline, stage, segment, needs, priority, lease_ms, attempts_max, backoff, segmented, split, status, reason,
-       retry_at, attempt, input, output, error, progress, record, token, owner, granted_ms, granted_at, expires_at, beats,
-       last_beat_at, longest_gap_ms, changed_at
-  FROM unit WHERE run = ?1 AND stage = ?2 AND segment <> '' AND id > ?3 ORDER BY id LIMIT ?4

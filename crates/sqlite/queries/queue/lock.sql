@@ -1,6 +1,0 @@
--- queue/lock.sql: takes the write lock inside a caller's own transaction, so that what is judged next stays true until
--- it ends.
--- In     nothing
--- Reply  which of all callers' transactions this is; others read it once it is committed (turn.sql)
--- Index  caller's key
-UPDATE caller SET turn = turn + 1 WHERE only = 1 RETURNING turn

@@ -1,6 +1,0 @@
--- store/raise.sql: every later token outranks every earlier one, after a restore (L2).
--- Guard  none; runs under the write lock, after core has said to where.
--- In     1 last token, 2 epoch, 3 its base
--- Reply  nothing
--- Index  meta's key
-UPDATE meta SET last_token = ?1, epoch = ?2, token_base = ?3 WHERE only = 1
