@@ -35,6 +35,10 @@ declare
     limited boolean;
     first_end timestamptz;
 begin
+    -- No word is taken for another.
+    if (verbs <@ array['complete', 'fail', 'snooze', 'release']) is not true then
+        perform tenure.refuse('wrong_type', 'a claim is ended by complete, fail, snooze or release');
+    end if;
     perform tenure.durably();
     perform tenure.only_json('result', results);
     now := tenure.clock();

@@ -77,6 +77,9 @@ declare
     c tenure.sync_chunk;
     of_reason text;
 begin
+    if (verb in ('complete', 'fail', 'release')) is not true then
+        perform tenure.refuse('wrong_type', 'a sync or chunk is ended by complete, fail or release');
+    end if;
     perform tenure.durably();
     perform tenure.only_json('cursor', array[left_cursor]);
     already := false;

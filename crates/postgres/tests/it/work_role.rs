@@ -172,6 +172,11 @@ async fn what_a_worker_sends_past_the_library_is_checked() {
             "select tenure.finish(array[1], array['w'], array[{token}], array['complete'], array['{{'], array[null],
                                       array[null]::bigint[], array[null]::float8[])"
         ),
+        format!(
+            "select tenure.finish(array[1], array['w'], array[{token}], array['give_up'], array[null], array[null],
+                                      array[null]::bigint[], array[null]::float8[])"
+        ),
+        "select tenure.finish_sync(1, 'h', 'w', 1, 'give_up', null, null, null, false)".to_owned(),
         format!("select tenure.heartbeat(array[1], array['w'], array[{token}], array['nope'], array[null])"),
         "select tenure.domain_in_turn('skip', array['d'], array[1], null, null, null)".to_owned(),
         "select tenure.start_run('p', 1, '1', '{a}', array['{}'], '{0}', '{1000}', '{1}', '{null}', '{f}', null)"

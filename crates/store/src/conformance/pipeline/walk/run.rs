@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::pipeline::{
     Act, Advanced, Artifact, Beat, Claim, ClaimedUnit, Ending, Event, Filter, History, NewRun, NewSegment, Outcome,
     Pipelines, Reason, Record, Refusal, Run, RunAction, RunId, RunStatus, Sealed, StageInfo, StartRefusal, Status,
-    Unit, UnitKey, Verb, What,
+    Unit, UnitKey, Verb,
 };
 use tenure_core::{Actor, Epoch, LostReason, Time, Token, Tokens};
 
@@ -110,7 +110,7 @@ impl Walk for PipelineWalk {
             self.notice(&ours);
             let theirs = store.run_history(theirs_id, ALL).await.map_err(unwell)?;
             let theirs = self.history_to_core(theirs);
-            same(&format!("past of run #{index}"), &by_unit(theirs), &by_unit(ours))?;
+            same(&format!("past of run #{index}"), &theirs, &ours)?;
         }
         Ok(())
     }
@@ -574,15 +574,6 @@ fn key_of(of: &Presented<UnitKey>) -> UnitKey {
 /// Numbers of units mean nothing beyond their order, which the lists keep.
 fn bare(unit: Unit) -> Unit {
     Unit { id: 0, ..unit }
-}
-
-/// Refusals of one instant, by unit: those of one call are written in the order in which a store locks what it names.
-fn by_unit(mut history: History) -> History {
-    let alike = |a: &Event, b: &Event| a.at == b.at && (a.what, b.what) == (What::Refused, What::Refused);
-    for refusals in history.events.chunk_by_mut(alike) {
-        refusals.sort_by_key(|event| (event.stage.clone(), event.segment.clone(), event.token));
-    }
-    history
 }
 
 fn plain(stages: Vec<StageInfo>) -> Vec<StageInfo> {
