@@ -76,12 +76,12 @@ async fn l10_a_heartbeat_is_answered_while_every_other_connection_waits_for_a_lo
     store.enqueue(vec![NewJob::new("q", "k", "1")]).await.unwrap().unwrap();
     let job = store.claim(Claim::new("q", "w").lease_ms(600_000)).await.unwrap().jobs.remove(0);
     let (rival, hand) = (connect(database.url()).await, connect(database.url()).await);
-    // Enqueues wait for their dedup key, which someone else has in an open transaction.
-    rival.batch_execute("begin; select tenure.enqueue('q', 'k', '1'::text, '{\"key\":\"held\"}')").await.unwrap();
+    // Enqueues look whether their queue is known, and somebody keeps everybody from looking.
+    rival.batch_execute("begin; lock table tenure.queue in access exclusive mode").await.unwrap();
     let waiting: Vec<_> = (0..CONNECTIONS_MAX)
         .map(|_| {
             let store = store.clone();
-            tokio::spawn(async move { store.enqueue(vec![NewJob::new("q", "k", "1").key("held")]).await })
+            tokio::spawn(async move { store.enqueue(vec![NewJob::new("q", "k", "1")]).await })
         })
         .collect();
     blocked(&hand).await;
