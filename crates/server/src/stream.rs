@@ -195,7 +195,8 @@ impl Framing {
             self.lengths += 1;
             self.length = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok()).unwrap_or(0);
         } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
-            self.encodings += 1;
+            // Of two codings (`gzip, chunked`) some readers know only the last.
+            self.encodings += if value.eq_ignore_ascii_case(b"chunked") { 1 } else { 2 };
         }
     }
 }
@@ -232,6 +233,7 @@ mod tests {
             "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
             "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n",
             "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: gzip, chunked\r\n",
         ] {
             let bad = format!("POST / HTTP/1.1\r\n{headers}\r\n");
             assert!(ambiguous(&bad), "{bad:?}");

@@ -146,6 +146,7 @@ async fn s1_doubled_headers_are_refused_and_nothing_is_done() {
         (format!("{length}Transfer-Encoding: chunked\r\n"), &chunked),
         (format!("Transfer-Encoding: chunked\r\n{length}"), &chunked),
         ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n".to_owned(), &chunked),
+        ("Transfer-Encoding: gzip, chunked\r\n".to_owned(), &chunked),
     ];
     let once = [
         "Host: localhost\r\n",
