@@ -76,8 +76,8 @@ mod tests {
 
     #[test]
     fn what_a_map_names_is_there() {
-        let text = "See `crates/core`, `core/src/lease.rs`, `xtask/src/*.rs`, `/v1/jobs` and `lease.rs`.\n\
-                    | `crates/core` | the rules | `lease.rs`, `queue/<verb>.rs` |\n";
+        let text = "See `crates/core`, `core/src/bounds.rs`, `xtask/src/*.rs`, `/v1/jobs` and `bounds.rs`.\n\
+                    | `crates/core` | the rules | `bounds.rs`, `queue/<verb>.rs` |\n";
         assert_eq!(found(text), [""; 0]);
     }
 

@@ -1,7 +1,7 @@
 //! The JSON shapes of Tenure, shared by its HTTP API and the `--json` of its command line.
 //!
 //! Always true:
-//! - a request is read strictly, against its [shape](shape): what is not in it is refused by name, and the same shape
+//! - a request is read strictly, against its [shape]: what is not in it is refused by name, and the same shape
 //!   is in the OpenAPI document, for both have it from one [`Request`];
 //! - payloads, results, progress and checkpoints pass through byte for byte;
 //! - a refusal is a [`Problem`]: what was wrong, where, the bound, and what was sent.
