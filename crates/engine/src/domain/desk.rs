@@ -60,6 +60,8 @@ pub enum Action {
 #[derive(Debug)]
 pub struct Desk {
     all: HashMap<Arc<str>, One>,
+    /// Under whose name everything is acquired.
+    holder: Arc<str>,
     backoff: Backoff,
     look_every_ms: u64,
     /// Nothing more is begun.
@@ -74,6 +76,8 @@ struct One {
     /// Whether a call is under way.
     calling: bool,
     held: Option<Heldness>,
+    /// The offset that was let go while the store may still name us as its holder.
+    left: Option<u64>,
     /// Offsets wait here behind someone else.
     watching: bool,
     waiting: bool,
@@ -108,8 +112,8 @@ const STORE_AWAY_MS: u64 = 1_000;
 impl Desk {
     /// An empty desk.
     #[must_use]
-    pub fn new(backoff: Backoff, look_every_ms: u64) -> Desk {
-        Desk { all: HashMap::new(), backoff, look_every_ms, stopping: false }
+    pub fn new(holder: Arc<str>, backoff: Backoff, look_every_ms: u64) -> Desk {
+        Desk { all: HashMap::new(), holder, backoff, look_every_ms, stopping: false }
     }
 
     /// From now on nothing more is begun: what is in hand is ended, and nothing is asked for.
@@ -216,7 +220,8 @@ impl Desk {
                 match seen {
                     None => one.store_away(None, domain, &mut actions),
                     Some((info, now)) => {
-                        one.looked(&info, now, self.backoff, self.look_every_ms, domain, &mut actions);
+                        let ours = info.lease.as_ref().is_some_and(|lease| lease.holder.as_ref() == Some(&self.holder));
+                        one.looked(&info, ours, now, self.backoff, self.look_every_ms, domain, &mut actions);
                     }
                 }
             }
@@ -228,7 +233,11 @@ impl Desk {
                     actions.push(Action::Work(domain.clone(), held.offset, held.token));
                 }
             }
-            Happened::Lost => one.watching |= one.held.take().is_some(),
+            Happened::Lost => {
+                if let Some(held) = one.held.take() {
+                    (one.left, one.watching) = (Some(held.offset), true);
+                }
+            }
         }
         actions.extend(one.next_call(domain, self.stopping));
         if one.idle() {
@@ -261,7 +270,7 @@ impl One {
                 // Told again what is held already: an offset that the source offered twice.
                 if self.held.is_none_or(|held| held.token != token) {
                     self.held = Some(Heldness { offset, token, stage: Stage::Working });
-                    self.watching = false;
+                    (self.left, self.watching) = (None, false);
                     actions.push(Action::Work(domain.clone(), offset, token));
                 }
             }
@@ -283,6 +292,7 @@ impl One {
     fn looked(
         &mut self,
         info: &DomainInfo,
+        ours: bool,
         now: Time,
         backoff: Backoff,
         look_every_ms: u64,
@@ -302,6 +312,8 @@ impl One {
         }
         match &info.lease {
             Some(lease) if lease.expired => self.want_first(lease.offset),
+            // Acquired by a call of ours whose answer was lost: it is told again.
+            Some(lease) if ours && self.left != Some(lease.offset) => self.want_first(lease.offset),
             Some(_) if info.backlog_len > 0 => self.wait(look_every_ms, domain, actions),
             // What is in flight ends without us, and nothing waits behind it.
             Some(_) => self.watching = false,
@@ -357,7 +369,7 @@ mod tests {
     use tenure_core::domain::{LeaseInfo, Settings, Succeeded};
 
     fn desk() -> Desk {
-        Desk::new(Backoff::default(), 500)
+        Desk::new("us".into(), Backoff::default(), 500)
     }
 
     fn a() -> Arc<str> {
@@ -511,6 +523,38 @@ mod tests {
         // What was told before the answer was lost is told again, and found to be ours.
         let already = Ok(Acquired::AlreadyAcquired { token: T1 });
         assert_eq!(step(&mut desk, asked(1, already)), [Action::Work(a(), 1, T1)]);
+    }
+
+    #[test]
+    fn d3_what_an_advance_acquired_whose_answer_was_lost_is_found_again() {
+        let mut desk = desk();
+        step(&mut desk, offered(1));
+        step(&mut desk, asked(1, ACQUIRED));
+        step(&mut desk, Happened::Worked(T1, true));
+        assert_eq!(step(&mut desk, Happened::Advanced(None)), [Action::Wait(a(), STORE_AWAY_MS)]);
+        assert_eq!(step(&mut desk, Happened::Due), [Action::Advance(a(), T1, None)]);
+        // The first call succeeded 1 and acquired 2, behind which nothing waits.
+        let refused = Happened::Advanced(Some(Err(Refused::TokenMismatch)));
+        assert_eq!(step(&mut desk, refused), [Action::Look(a())]);
+        let ours = LeaseInfo { holder: Some("us".into()), ..lease(2, false) };
+        let seen = Some((info(Some(ours), None), Time(0)));
+        assert_eq!(step(&mut desk, Happened::Looked(seen)), [Action::Ask(a(), 2)]);
+        let already = Ok(Acquired::AlreadyAcquired { token: Token(2) });
+        assert_eq!(step(&mut desk, asked(2, already)), [Action::Work(a(), 2, Token(2))]);
+    }
+
+    #[test]
+    fn a_lease_that_was_let_go_is_not_taken_up_again_before_it_ran_out() {
+        let mut desk = desk();
+        step(&mut desk, offered(1));
+        step(&mut desk, asked(1, ACQUIRED));
+        assert_eq!(step(&mut desk, Happened::Lost), [Action::Look(a())]);
+        let ours = |expired| LeaseInfo { holder: Some("us".into()), ..lease(1, expired) };
+        let held = Some((info(Some(ours(false)), Some(2)), Time(0)));
+        assert_eq!(step(&mut desk, Happened::Looked(held)), [Action::Wait(a(), 500)], "its handler may still run");
+        assert_eq!(step(&mut desk, Happened::Due), [Action::Look(a())]);
+        let expired = Some((info(Some(ours(true)), Some(2)), Time(0)));
+        assert_eq!(step(&mut desk, Happened::Looked(expired)), [Action::Ask(a(), 1)]);
     }
 
     #[test]

@@ -85,10 +85,11 @@ impl Driver {
         ready: UnboundedSender<Offset>,
     ) -> Driver {
         let (face, terms) = (&worker.face, &worker.terms);
+        let holder: Arc<str> = terms.owner.as_str().into();
         Driver {
-            desk: Desk::new(face.backoff, ms(face.look_every).max(1)),
+            desk: Desk::new(holder.clone(), face.backoff, ms(face.look_every).max(1)),
             tenure: terms.tenure.clone(),
-            holder: Some(terms.owner.as_str().into()),
+            holder: Some(holder),
             lease_ms: face.lease_ms,
             tell,
             ready,
