@@ -30,7 +30,7 @@ begin
                            and (d.ended_top is null or i.at_offset > d.ended_top) limit 1) f
     ), granted as (
         update tenure.domain d
-           set last_token = greatest(d.last_token + 1, base), current_offset = f.at_offset, acquired_at = now,
+           set last_token = tenure.next_token(d.last_token, base), current_offset = f.at_offset, acquired_at = now,
                holder = f.holder, lease_ms = f.lease_ms, expires_at = tenure.later(now, f.lease_ms)
           from free f
          where d.id = f.id

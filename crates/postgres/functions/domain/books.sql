@@ -128,6 +128,19 @@ begin
     end if;
 end $$;
 
+-- The document's words for a lease that is not held under this token (D1), null if it is: core's `Refused::lost_by`. The
+-- document guards by the token alone.
+create or replace function tenure.domain_lost(d tenure.domain, under_token bigint, now timestamptz) returns text
+language sql immutable as $$
+    select case when v.lost = 'expired' then 'lease_lost'
+                when v.lost is not null and d.current_offset is null then 'lease_not_found'
+                when v.lost is not null then 'token_mismatch' end
+      from tenure.judge_claim(
+           null, under_token, false, null, null, null, d.last_token,
+           case when d.current_offset is not null and d.last_token = under_token
+                then coalesce(d.expires_at, 'infinity') end, now) v
+$$;
+
 -- A write was refused (L8): counted by token and code. Beyond a hundred, those refused the longest ago give way.
 create or replace function tenure.domain_refuse(
     d tenure.domain, of_code text, of_token bigint, of_verb text, now timestamptz
@@ -166,7 +179,7 @@ create or replace function tenure.domain_grant(
     inout d tenure.domain, base bigint, holder text, lease_ms bigint, now timestamptz
 ) language plpgsql immutable as $$
 begin
-    d.last_token := greatest(d.last_token + 1, base);
+    d.last_token := tenure.next_token(d.last_token, base);
     d.holder := domain_grant.holder;
     d.lease_ms := domain_grant.lease_ms;
     d.expires_at := tenure.later(now, domain_grant.lease_ms);

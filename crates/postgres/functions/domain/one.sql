@@ -21,13 +21,7 @@ begin
     expired := coalesce(d.current_offset is not null and d.expires_at <= now, false);
 
     if verb in ('succeed', 'fail', 'heartbeat') then
-        if d.current_offset is null then
-            word := 'lease_not_found';
-        elsif d.last_token <> of_token then
-            word := 'token_mismatch';
-        elsif expired then
-            word := 'lease_lost';
-        end if;
+        word := tenure.domain_lost(d, of_token, now);
         if word is not null then
             if d.id is not null then
                 perform tenure.domain_refuse(d, word, greatest(of_token, 0), domain_step.verb, now);

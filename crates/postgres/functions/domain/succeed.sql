@@ -57,7 +57,7 @@ begin
                ended_to = h.done, ended_top = h.done,
                ended_others = d.ended_others + case when h.ended_to is not null and not h.joins then 1 else 0 end,
                retry_count = 0, takeovers = 0, expiry_told = false,
-               last_token = case when advances and h.next is not null then greatest(d.last_token + 1, base)
+               last_token = case when advances and h.next is not null then tenure.next_token(d.last_token, base)
                                  else d.last_token end,
                current_offset = case when advances then h.next end,
                acquired_at = case when advances and h.next is not null then now end,

@@ -5,7 +5,8 @@ use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
 use rusqlite::{OptionalExtension, params};
-use tenure_core::domain::{Expiry, Lease, Record, Settings};
+use tenure_core::domain::{InFlight, Record, Settings};
+use tenure_core::lease::Lease;
 use tenure_core::{Time, Token};
 
 /// A domain: what the rules call its record, and what the row knows about its books.
@@ -61,21 +62,20 @@ impl Row {
 
     fn save(&self, step: &Step<'_>) -> Done<()> {
         let Row { id, record, counts } = self;
-        let lease = record.lease.as_ref();
-        let expiry = lease.and_then(|lease| lease.expiry);
+        let flight = record.in_flight.as_ref();
         let saved = step.conn.prepare_cached(sql::DOMAIN_SAVE)?.execute(params![
             id,
             record.settings.max_retries,
             record.settings.takeovers_max,
             record.last_token.0,
-            lease.map(|lease| lease.offset),
-            lease.map(|lease| lease.acquired_at.0),
-            lease.map_or(0, |lease| lease.retry_count),
-            lease.map_or(0, |lease| lease.takeovers),
-            lease.and_then(|lease| lease.holder.as_deref()),
-            expiry.map(|expiry| expiry.lease_ms),
-            expiry.map(|expiry| expiry.at.0),
-            expiry.is_some_and(|expiry| expiry.told),
+            flight.map(|flight| flight.offset),
+            flight.map(|flight| flight.acquired_at.0),
+            flight.map_or(0, |flight| flight.retry_count),
+            flight.map_or(0, |flight| flight.takeovers),
+            flight.and_then(|flight| flight.holder()),
+            flight.and_then(|flight| flight.lease.span_ms()),
+            flight.and_then(|flight| flight.lease.deadline()).map(|at| at.0),
+            flight.is_some_and(|flight| flight.expiry_told),
             counts.ended.map(|(from, _)| from),
             counts.ended.map(|(_, to)| to),
             counts.ended_others,
@@ -91,25 +91,24 @@ impl Row {
 /// A row of `domain/find.sql`.
 fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
     let last_token = Token(row.get(4)?);
-    let expiry = row.get::<_, Option<u64>>(10)?.zip(row.get(11)?);
-    let told = row.get(12)?;
-    let expiry = expiry.map(|(lease_ms, at)| Expiry { lease_ms, at: Time(at), told });
-    let lease = match row.get::<_, Option<u64>>(5)? {
+    let in_flight = match row.get::<_, Option<u64>>(5)? {
         None => None,
-        Some(offset) => Some(Lease {
-            offset,
-            token: last_token,
-            acquired_at: Time(row.get(6)?),
-            retry_count: row.get(7)?,
-            takeovers: row.get(8)?,
-            holder: row.get::<_, Option<String>>(9)?.map(Into::into),
-            expiry,
-        }),
+        Some(offset) => {
+            let acquired_at = Time(row.get(6)?);
+            let owner = row.get::<_, Option<String>>(9)?.unwrap_or_default();
+            let span = row.get::<_, Option<u64>>(10)?.unwrap_or(Lease::ENDLESS);
+            let mut lease = Lease::grant(owner, last_token, span, acquired_at);
+            if let Some(at) = row.get(11)? {
+                lease.expires_at = Time(at);
+            }
+            let (retry_count, takeovers, expiry_told) = (row.get(7)?, row.get(8)?, row.get(12)?);
+            Some(InFlight { offset, lease, acquired_at, retry_count, takeovers, expiry_told })
+        }
     };
     Ok(Row {
         id: row.get(0)?,
         record: Record {
-            lease,
+            in_flight,
             last_token,
             settings: Settings { max_retries: row.get(2)?, takeovers_max: row.get(3)? },
             created_at: Time(row.get(1)?),
