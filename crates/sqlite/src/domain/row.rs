@@ -19,14 +19,21 @@ pub(super) struct Row {
 /// What the row keeps of the books, so that most calls need no other table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
-    /// The range of ended offsets that grew last.
-    pub(super) ended: Option<(u64, u64)>,
-    /// How many other ranges there are.
-    pub(super) ended_others: u64,
-    pub(super) any_failed: bool,
+    /// What ended, and of it what failed.
+    pub(super) ended: Ranges,
+    pub(super) failed: Ranges,
     pub(super) backlog_len: u64,
     pub(super) waiting_seq: u64,
     pub(super) event_seq: u64,
+}
+
+/// What the row keeps of a set of ranges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ranges {
+    /// The one that grew last.
+    pub(super) last: Option<(u64, u64)>,
+    /// How many others there are.
+    pub(super) others: u64,
 }
 
 impl Row {
@@ -45,10 +52,10 @@ impl Row {
     }
 
     /// Does `verb`, and writes what it changed.
-    pub(super) fn with<T>(
+    pub(super) fn with<'s, T>(
         mut self,
-        step: &Step<'_>,
-        verb: impl FnOnce(&mut Record, &mut Tables<'_>) -> Done<T>,
+        step: &Step<'s>,
+        verb: impl FnOnce(&mut Record, &mut Tables<'s>) -> Done<T>,
     ) -> Done<T> {
         let was = (self.record.clone(), self.counts);
         let mut tables = Tables { conn: step.conn, id: self.id, counts: self.counts };
@@ -76,10 +83,12 @@ impl Row {
             flight.and_then(|flight| flight.lease.span_ms()),
             flight.and_then(|flight| flight.lease.deadline()).map(|at| at.0),
             flight.is_some_and(|flight| flight.expiry_told),
-            counts.ended.map(|(from, _)| from),
-            counts.ended.map(|(_, to)| to),
-            counts.ended_others,
-            counts.any_failed,
+            counts.ended.last.map(|(from, _)| from),
+            counts.ended.last.map(|(_, to)| to),
+            counts.ended.others,
+            counts.failed.last.map(|(from, _)| from),
+            counts.failed.last.map(|(_, to)| to),
+            counts.failed.others,
             counts.backlog_len,
             counts.waiting_seq,
             counts.event_seq,
@@ -114,12 +123,11 @@ fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
             created_at: Time(row.get(1)?),
         },
         counts: Counts {
-            ended: row.get::<_, Option<u64>>(13)?.zip(row.get(14)?),
-            ended_others: row.get(15)?,
-            any_failed: row.get(16)?,
-            backlog_len: row.get(17)?,
-            waiting_seq: row.get(18)?,
-            event_seq: row.get(19)?,
+            ended: Ranges { last: row.get::<_, Option<u64>>(13)?.zip(row.get(14)?), others: row.get(15)? },
+            failed: Ranges { last: row.get::<_, Option<u64>>(16)?.zip(row.get(17)?), others: row.get(18)? },
+            backlog_len: row.get(19)?,
+            waiting_seq: row.get(20)?,
+            event_seq: row.get(21)?,
         },
     })
 }
