@@ -165,6 +165,11 @@ impl<U: Clone + Debug + Ord, V: Copy + Display + PartialEq, S: Copy + Display + 
         self.attempts.get(unit).copied().unwrap_or(0)
     }
 
+    /// Every unit of which attempts are counted.
+    pub(in crate::conformance) fn attempted(&self) -> impl Iterator<Item = &U> {
+        self.attempts.keys()
+    }
+
     /// An attempt that does not count after all.
     pub(in crate::conformance) fn uncount(&mut self, unit: &U) {
         self.attempts.entry(unit.clone()).and_modify(|attempt| *attempt -= 1);
