@@ -182,7 +182,7 @@ impl Wrong {
         {
             flight.lease.expires_at = flight.lease.expires_at.max(now.plus_ms(1));
         }
-        let end = lease.as_ref().and_then(|lease| lease.expiry.as_ref()).map(|expiry| Time(expiry.at.0 - 1));
+        let end = before.as_ref().and_then(|flight| flight.lease.deadline()).map(|at| Time(at.0 - 1));
         let from = end.filter(|end| self.is(Bug::RenewedFromItsEnd) && *end > now).unwrap_or(now);
         let answer = domain.heartbeat(token, from);
         if self.is(Bug::HeartbeatIdle) {
