@@ -6,8 +6,8 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use tenure::{Page, Time};
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 /// JSON passed through as it was kept.
@@ -91,6 +91,54 @@ impl From<tenure::Explanation> for Explanation {
     fn from(explanation: tenure::Explanation) -> Explanation {
         let one = |why: tenure::Why| Why { code: why.code, message: why.message };
         Explanation { summary: explanation.summary, reasons: explanation.reasons.into_iter().map(one).collect() }
+    }
+}
+
+/// What happened to something.
+#[derive(Debug, Serialize)]
+pub struct Timeline<E> {
+    /// Oldest first.
+    pub events: Vec<Told<E>>,
+}
+
+impl<E> Timeline<E> {
+    /// Events, each with the sentence that `message` makes of it.
+    pub fn new(events: Vec<E>, message: impl Fn(&E) -> String) -> Timeline<E> {
+        let told = |event| Told { message: message(&event), event };
+        Timeline { events: events.into_iter().map(told).collect() }
+    }
+}
+
+/// One thing that happened.
+#[derive(Debug, Serialize)]
+pub struct Told<E> {
+    /// What.
+    #[serde(flatten)]
+    pub event: E,
+    /// The whole of it as a sentence.
+    pub message: String,
+}
+
+impl<E: ToSchema> PartialSchema for Timeline<E> {
+    fn schema() -> RefOr<Schema> {
+        let events = ArrayBuilder::new().items(Ref::from_schema_name(E::name())).description(Some("Oldest first."));
+        let timeline = ObjectBuilder::new().property("events", events).required("events");
+        RefOr::T(timeline.description(Some("What happened.")).build().into())
+    }
+}
+
+/// What is told of an event goes by the event's own name.
+impl<E: ToSchema> ToSchema for Timeline<E> {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        let mut told = E::schema();
+        if let RefOr::T(Schema::Object(event)) = &mut told {
+            let message = ObjectBuilder::new().schema_type(Type::String);
+            let message = message.description(Some("The whole of it as a sentence."));
+            event.properties.insert("message".to_owned(), message.build().into());
+            event.required.push("message".to_owned());
+        }
+        schemas.push((E::name().into_owned(), told));
+        E::schemas(schemas);
     }
 }
 

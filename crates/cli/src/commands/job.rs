@@ -6,7 +6,7 @@ use super::{cursor, found};
 use crate::failure::Failure;
 use crate::output::{Output, or_dash};
 use clap::{Args, Subcommand};
-use tenure::{Action, Filter, JobId, Status, Tenure, Time, bounds};
+use tenure::{Action, Event, Filter, JobId, Status, Tenure, Time, bounds};
 use tenure_wire::queue::{reply, request};
 use tenure_wire::reply::{Backoff, Explanation, Json};
 use tenure_wire::text;
@@ -148,9 +148,7 @@ async fn show(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure>
 
 async fn timeline(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
     let events = found(&format!("job {}", id), tenure.timeline(request::job_id(id)).await?)?;
-    output.show(&reply::Timeline::from(events), |output, timeline| {
-        output.events(timeline.events.iter().map(|event| (event.at, event.what, &event.message)));
-    });
+    output.timeline(events, Event::message, |event| (event.at, event.what.as_str()));
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::output::{Output, or_dash};
 use clap::{Args, Subcommand};
 use tenure::pipeline::artifacts::Folder;
-use tenure::pipeline::{Fault, Filter, RunAction, RunId, RunStatus};
+use tenure::pipeline::{Event, Fault, Filter, RunAction, RunId, RunStatus};
 use tenure::{Tenure, bounds};
 use tenure_wire::pipeline::reply;
 use tenure_wire::pipeline::request::run_id;
@@ -213,9 +213,7 @@ impl Verify {
 
 async fn timeline(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
     let events = found(&format!("run {}", id), tenure.run_timeline(run_id(id)).await?)?;
-    output.show(&reply::RunTimeline::from(events), |output, timeline| {
-        output.events(timeline.events.iter().map(|event| (event.at, event.what, &event.message)));
-    });
+    output.timeline(events, Event::message, |event| (event.at, event.what.as_str()));
     Ok(())
 }
 

@@ -5,10 +5,10 @@ use crate::api::Api;
 use crate::app::App;
 use crate::refused::Refused;
 use axum::Json;
-use tenure::{Ending, Filter, JobId, Status};
+use tenure::{Ending, Event, Filter, JobId, Status};
 use tenure_wire::queue::request::job_id;
 use tenure_wire::queue::{reply, request};
-use tenure_wire::reply::Explanation;
+use tenure_wire::reply::{Explanation, Timeline};
 
 const JOB: [(&str, &str); 1] = [("id", "The job.")];
 
@@ -42,10 +42,12 @@ fn reads(api: &mut Api) {
         },
     );
     let about = "Everything that is known to have happened to a job, oldest first.";
-    api.get("/v1/jobs/{id}/timeline", "jobs", "timeline", about).named(&JOB).shows(|app, id| async move {
-        let events = app.ask(app.tenure.timeline(job(id))).await?;
-        Ok(Json(reply::Timeline::from(found("this job", events)?)))
-    });
+    api.get("/v1/jobs/{id}/timeline", "jobs", "timeline", about).named(&JOB).with("Timeline").shows(
+        |app, id| async move {
+            let events = app.ask(app.tenure.timeline(job(id))).await?;
+            Ok(Json(Timeline::new(found("this job", events)?, Event::message)))
+        },
+    );
     let about = "Why a job is not running now, in one sentence and its reasons.";
     api.get("/v1/jobs/{id}/explain", "jobs", "explain", about).named(&JOB).shows(|app, id| async move {
         let explanation = app.ask(app.tenure.explain(job(id))).await?;

@@ -5,10 +5,10 @@ use crate::api::Api;
 use crate::app::App;
 use crate::refused::Refused;
 use axum::Json;
-use tenure::pipeline::{Beat, Ending, Filter, RunAction, RunId, RunStatus, UnitKey};
+use tenure::pipeline::{Beat, Ending, Event, Filter, RunAction, RunId, RunStatus, UnitKey};
 use tenure_wire::pipeline::request::run_id;
 use tenure_wire::pipeline::{reply, request};
-use tenure_wire::reply::Explanation;
+use tenure_wire::reply::{Explanation, Timeline};
 
 const RUN: (&str, &str) = ("id", "The run.");
 const STAGE: [(&str, &str); 2] = [RUN, ("stage", "The stage.")];
@@ -69,10 +69,12 @@ fn reads(api: &mut Api) {
         },
     );
     let about = "What happened to a run, oldest first.";
-    api.get("/v1/runs/{id}/timeline", "runs", "run_timeline", about).named(&[RUN]).shows(|app, id| async move {
-        let events = app.ask(app.tenure.run_timeline(run(id))).await?;
-        Ok(Json(reply::RunTimeline::from(found("this run", events)?)))
-    });
+    api.get("/v1/runs/{id}/timeline", "runs", "run_timeline", about).named(&[RUN]).with("RunTimeline").shows(
+        |app, id| async move {
+            let events = app.ask(app.tenure.run_timeline(run(id))).await?;
+            Ok(Json(Timeline::new(found("this run", events)?, Event::message)))
+        },
+    );
     let about = "What a run waits for: which prerequisite is missing, who holds what.";
     api.get("/v1/runs/{id}/explain", "runs", "explain_run", about).named(&[RUN]).shows(|app, id| async move {
         let explanation = app.ask(app.tenure.explain_run(run(id))).await?;

@@ -373,57 +373,6 @@ impl From<RunStatus> for RunActed {
     }
 }
 
-/// What happened to a run.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct RunTimeline {
-    /// Oldest first.
-    pub events: Vec<RunEvent>,
-}
-
-/// One thing that happened to a run.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct RunEvent {
-    /// When, by the store's clock; the last time, where repetitions are counted into one event.
-    pub at: Time,
-    /// When it happened first, if it happened again.
-    pub first_at: Option<Time>,
-    /// What: `started`, `claimed`, `split`, `expired`, `refused` …
-    pub what: &'static str,
-    /// To which stage; null is the run itself.
-    pub stage: Option<String>,
-    /// To which segment.
-    pub segment: Option<String>,
-    /// Under which token.
-    pub token: Option<i64>,
-    /// By or from whom.
-    pub owner: Option<String>,
-    /// Who acted, of an operator's act: `cli:USER@HOST`, `http:ADDRESS`, `sql:ROLE`, `lib:PROGRAM`, or what a program
-    /// calls itself.
-    pub by: Option<String>,
-    /// How often, where repetitions are counted into one event.
-    pub count: u32,
-    /// The whole of it as a sentence.
-    pub message: String,
-}
-
-impl From<Vec<tenure::pipeline::Event>> for RunTimeline {
-    fn from(events: Vec<tenure::pipeline::Event>) -> RunTimeline {
-        let one = |event: tenure::pipeline::Event| RunEvent {
-            at: event.at,
-            first_at: event.first_at,
-            count: event.count,
-            what: event.what.as_str(),
-            token: event.token.map(|token| token.0),
-            message: event.message(),
-            stage: event.stage,
-            segment: event.segment,
-            owner: event.owner,
-            by: event.by,
-        };
-        RunTimeline { events: events.into_iter().map(one).collect() }
-    }
-}
-
 /// What a look at the artifacts of a run found.
 #[derive(Debug, Serialize)]
 pub struct Verified {

@@ -380,51 +380,6 @@ impl From<tenure::Page<tenure::JobInfo>> for Jobs {
     }
 }
 
-/// What happened to a job.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Timeline {
-    /// Oldest first.
-    pub events: Vec<Event>,
-}
-
-/// One thing that happened to a job.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Event {
-    /// When, by the store's clock; the last time, where repetitions are counted into one event.
-    pub at: Time,
-    /// When it happened first, if it happened again.
-    pub first_at: Option<Time>,
-    /// What: `enqueued`, `claimed`, `expired`, `refused` …
-    pub what: &'static str,
-    /// Under which token.
-    pub token: Option<i64>,
-    /// By or from whom.
-    pub owner: Option<String>,
-    /// Who acted, of an operator's act: `cli:USER@HOST`, `http:ADDRESS`, `sql:ROLE`, `lib:PROGRAM`, or what a program
-    /// calls itself.
-    pub by: Option<String>,
-    /// How often, where repetitions are counted into one event.
-    pub count: u32,
-    /// The whole of it as a sentence.
-    pub message: String,
-}
-
-impl From<Vec<tenure::Event>> for Timeline {
-    fn from(events: Vec<tenure::Event>) -> Timeline {
-        let one = |event: tenure::Event| Event {
-            at: event.at,
-            first_at: event.first_at,
-            count: event.count,
-            what: event.what.as_str(),
-            token: event.token.map(|token| token.0),
-            message: event.message(),
-            owner: event.owner,
-            by: event.by,
-        };
-        Timeline { events: events.into_iter().map(one).collect() }
-    }
-}
-
 /// The answer to a cancel.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Cancelled {

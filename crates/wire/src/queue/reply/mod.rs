@@ -5,8 +5,8 @@ mod queue;
 mod worker;
 
 pub use job::{
-    Answer, Attempt, Beaten, Bulk, Cancelled, ClaimedJob, Claims, Ended, Enqueued, EnqueuedJob, Event, Job, Jobs, One,
-    Results, Retried, Seen, Timeline,
+    Answer, Attempt, Beaten, Bulk, Cancelled, ClaimedJob, Claims, Ended, Enqueued, EnqueuedJob, Job, Jobs, One,
+    Results, Retried, Seen,
 };
 pub use queue::{Counts, Limits, Queue, Queues, Rate};
 pub use worker::{Demo, Report, Sighting, Worker, Workers};

@@ -8,11 +8,11 @@ use utoipa::ToSchema;
 /// The limits of the whole engine.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Limits {
-    /// Time most so many jobs running, in all queues.
+    /// At most so many jobs running, in all queues.
     pub max_running: Option<u32>,
 }
 
-/// Time most so many claims in each period.
+/// At most so many claims in each period.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = QueueRate)]
 pub struct Rate {
@@ -35,9 +35,9 @@ pub struct Queue {
     pub name: String,
     /// No claims while it is paused.
     pub paused: bool,
-    /// Time most so many jobs running.
+    /// At most so many jobs running.
     pub max_running: Option<u32>,
-    /// Time most so many jobs running for each `limit_key`.
+    /// At most so many jobs running for each `limit_key`.
     pub max_running_per_key: Option<u32>,
     /// What the jobs of an `ordering_key` do after one failed for good: `continue` or `block`.
     pub lane_on_failure: &'static str,
