@@ -4,8 +4,8 @@ use crate::failure::Failure;
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
-use tenure::Time;
-use tenure_wire::reply::{Explanation, Timeline};
+use tenure::{Explanation, Time};
+use tenure_wire::reply::Timeline;
 use tenure_wire::text;
 
 /// How results are shown: JSON, a table for a person, or tab-separated lines for a pipe.

@@ -84,6 +84,12 @@ mod form {
         use super::{Deserialize as _, Deserializer, RawValue};
         use serde::{Serialize as _, Serializer};
 
+        /// The JSON as it is shown, without the spaces around it.
+        #[must_use]
+        pub fn shown(text: &str) -> &str {
+            serde_json::from_str::<&RawValue>(text).map_or(r#""(not JSON)""#, RawValue::get)
+        }
+
         /// Shows it byte for byte.
         pub fn serialize<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
             match serde_json::from_str::<&RawValue>(text) {

@@ -11,7 +11,6 @@ use tenure::pipeline::{Event, Fault, Filter, RunAction, RunId, RunStatus};
 use tenure::{Tenure, bounds};
 use tenure_wire::pipeline::reply;
 use tenure_wire::pipeline::request::run_id;
-use tenure_wire::reply::Explanation;
 
 /// Look at runs of pipelines, cancel, retry and verify them.
 #[derive(Debug, Subcommand)]
@@ -89,10 +88,10 @@ impl List {
         let filter = Filter { pipeline: self.pipeline, status: self.status };
         let page = tenure.runs(filter, self.cursor, self.limit).await?;
         output.show(&reply::Runs::from(page), |output, page| {
-            let rows = page.runs.iter().map(|run| {
-                let status = if run.paused { format!("{} (paused)", run.status) } else { run.status.to_owned() };
+            let rows = page.runs.iter().map(|reply::Run { run, .. }| {
+                let status = if run.paused { format!("{} (paused)", run.status) } else { run.status.to_string() };
                 [
-                    run.id.clone(),
+                    run.id.to_string(),
                     run.pipeline.clone(),
                     run.version.to_string(),
                     status,
@@ -137,7 +136,7 @@ pub(crate) struct Retry {
 
 async fn act(id: &str, action: RunAction, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
     let status = tenure.operate_run(run_id(id), action).await?;
-    output.show(&reply::RunActed::from(status), |output, acted| output.line(acted.status));
+    output.show(&reply::RunActed { status }, |output, acted| output.line(acted.status.as_str()));
     Ok(())
 }
 
@@ -219,8 +218,6 @@ async fn timeline(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Fail
 
 async fn explain(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
     let explanation = found(&format!("run {}", id), tenure.explain_run(run_id(id)).await?)?;
-    output.show(&Explanation::from(explanation), |output, explanation| {
-        output.reasons(explanation);
-    });
+    output.show(&explanation, Output::reasons);
     Ok(())
 }
