@@ -13,7 +13,8 @@ use tenure_core::queue::{
 const BULK_STEP: u32 = 500;
 
 /// What a bulk action did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Bulk {
     /// Jobs it was carried out on.
     pub done: u64,

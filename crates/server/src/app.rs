@@ -142,7 +142,7 @@ impl App {
                 Ok(step) => step,
                 // A refusal says that nothing was changed. Here something was: it is told, and whoever goes on at the
                 // cursor meets what went wrong.
-                Err(_) if begun => return Ok(reply::Bulk::new(total, before)),
+                Err(_) if begun => return Ok(reply::Bulk { bulk: total, next_cursor: before }),
                 Err(refused) => return Err(refused),
             };
             begun = true;
@@ -150,7 +150,7 @@ impl App {
             total.passed_over += step.bulk.passed_over;
             before = step.next;
             if before.is_none() || Instant::now() >= deadline || *self.stopping.borrow() {
-                return Ok(reply::Bulk::new(total, before));
+                return Ok(reply::Bulk { bulk: total, next_cursor: before });
             }
         }
     }

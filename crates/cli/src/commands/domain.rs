@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::output::{Output, or_dash};
 use crate::span;
 use clap::{Args, Subcommand};
-use tenure::domain::{Change, State, token_of};
+use tenure::domain::{Change, DomainInfo, Event, State, token_of};
 use tenure::{Tenure, bounds};
 use tenure_wire::domain::{reply, request};
 use tenure_wire::{Problem, text};
@@ -48,7 +48,7 @@ impl Domain {
             }
             Domain::Heartbeat(held) => {
                 let beaten = tenure.domain(&held.domain).heartbeat(token_of(&held.token)).await?;
-                output.show(&reply::Beaten::from(beaten), |output, beaten| {
+                output.show(&beaten, |output, beaten| {
                     let until = beaten.lease_expires_at.map_or_else(|| "never".to_owned(), |at| at.to_string());
                     result(output, "RENEWED", Some(until));
                 });
@@ -129,7 +129,7 @@ pub(crate) struct Show {
 impl Show {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let found = found(&named("domain", &self.domain), tenure.domain(&self.domain).show().await?)?;
-        output.show(&reply::Domain::from(found), |output, domain| {
+        output.show(&found, |output, domain| {
             output.table(HEADER, [row(domain)]);
             output.line("");
             settings(output, domain);
@@ -187,9 +187,7 @@ pub(crate) struct Timeline {
 impl Timeline {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let found = found(&named("domain", &self.domain), tenure.domain(&self.domain).timeline().await?)?;
-        output.show(&reply::Timeline::from(found), |output, timeline| {
-            output.events(timeline.events.iter().map(|event| (event.at, event.what, &event.message)));
-        });
+        output.timeline(found, Event::message, |event| (event.at, event.what.as_str()));
         Ok(())
     }
 }
@@ -240,7 +238,7 @@ impl Set {
         let given = |set: Option<Given>| set.map(|Given(count)| count);
         let change = Change { max_retries: given(self.max_retries), takeovers_max: given(self.takeovers_max) };
         let domain = tenure.domain(&self.domain).change(change).await?;
-        output.show(&reply::Domain::from(domain), settings);
+        output.show(&domain, settings);
         Ok(())
     }
 }
@@ -255,16 +253,16 @@ fn count(text: &str) -> Result<Given, String> {
 /// The columns of a domain.
 const HEADER: [&str; 7] = ["DOMAIN", "OFFSET", "HOLDER", "RETRIES", "EXPIRES", "WAITING", "OLDEST WAITING"];
 
-fn row(domain: &reply::Domain) -> [String; 7] {
+fn row(domain: &DomainInfo) -> [String; 7] {
     let lease = domain.lease.as_ref();
     let expires = lease.and_then(|lease| {
         let at = lease.lease_expires_at?.to_string();
         Some(if lease.expired { format!("{at} (expired)") } else { at })
     });
     [
-        domain.domain.clone(),
+        domain.name.to_string(),
         or_dash(lease.map(|lease| lease.offset)),
-        or_dash(lease.and_then(|lease| lease.holder.clone())),
+        or_dash(lease.and_then(|lease| lease.holder.as_deref())),
         or_dash(lease.map(|lease| lease.retry_count)),
         or_dash(expires),
         domain.backlog_len.to_string(),
@@ -273,9 +271,9 @@ fn row(domain: &reply::Domain) -> [String; 7] {
 }
 
 /// How often an offset is tried, under the names of `--json`.
-fn settings(output: &Output, domain: &reply::Domain) {
-    output.line(&format!("{:<20}  {}", "max_retries", domain.max_retries));
-    let takeovers = domain.takeovers_max.map_or_else(|| "none".to_owned(), |max| max.to_string());
+fn settings(output: &Output, domain: &DomainInfo) {
+    output.line(&format!("{:<20}  {}", "max_retries", domain.settings.max_retries));
+    let takeovers = domain.settings.takeovers_max.map_or_else(|| "none".to_owned(), |max| max.to_string());
     output.line(&format!("{:<20}  {takeovers}", "takeovers_max"));
 }
 

@@ -108,8 +108,8 @@ impl Enqueue {
 }
 
 fn print(output: &Output, enqueued: Vec<tenure::Enqueued>) {
-    output.show(&reply::Enqueued::from(enqueued), |output, reply| {
-        reply.jobs.iter().for_each(|job| output.line(&job.id));
+    output.show(&reply::Enqueued { jobs: enqueued }, |output, reply| {
+        reply.jobs.iter().for_each(|job| output.line(&job.id.to_string()));
     });
 }
 

@@ -151,7 +151,7 @@ impl Start {
         let new = NewRun { pipeline: self.name, version: self.version, input: self.input, key: self.key };
         let id = tenure.start_run(new).await?;
         let run = found(&format!("run {id}"), tenure.run(id).await?)?;
-        output.show(&reply::Run::whole(run), |output, run| output.line(&run.id));
+        output.show(&reply::Run::whole(run), |output, whole| output.line(&whole.run.id.to_string()));
         Ok(())
     }
 }

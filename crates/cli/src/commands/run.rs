@@ -7,11 +7,10 @@ use crate::failure::Failure;
 use crate::output::{Output, or_dash};
 use clap::{Args, Subcommand};
 use tenure::pipeline::artifacts::Folder;
-use tenure::pipeline::{Fault, Filter, RunAction, RunId, RunStatus};
+use tenure::pipeline::{Event, Fault, Filter, RunAction, RunId, RunStatus};
 use tenure::{Tenure, bounds};
 use tenure_wire::pipeline::reply;
 use tenure_wire::pipeline::request::run_id;
-use tenure_wire::reply::Explanation;
 
 /// Look at runs of pipelines, cancel, retry and verify them.
 #[derive(Debug, Subcommand)]
@@ -89,10 +88,10 @@ impl List {
         let filter = Filter { pipeline: self.pipeline, status: self.status };
         let page = tenure.runs(filter, self.cursor, self.limit).await?;
         output.show(&reply::Runs::from(page), |output, page| {
-            let rows = page.runs.iter().map(|run| {
-                let status = if run.paused { format!("{} (paused)", run.status) } else { run.status.to_owned() };
+            let rows = page.runs.iter().map(|reply::Run { run, .. }| {
+                let status = if run.paused { format!("{} (paused)", run.status) } else { run.status.to_string() };
                 [
-                    run.id.clone(),
+                    run.id.to_string(),
                     run.pipeline.clone(),
                     run.version.to_string(),
                     status,
@@ -137,7 +136,7 @@ pub(crate) struct Retry {
 
 async fn act(id: &str, action: RunAction, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
     let status = tenure.operate_run(run_id(id), action).await?;
-    output.show(&reply::RunActed::from(status), |output, acted| output.line(acted.status));
+    output.show(&reply::RunActed { status }, |output, acted| output.line(acted.status.as_str()));
     Ok(())
 }
 
@@ -213,16 +212,12 @@ impl Verify {
 
 async fn timeline(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
     let events = found(&format!("run {}", id), tenure.run_timeline(run_id(id)).await?)?;
-    output.show(&reply::RunTimeline::from(events), |output, timeline| {
-        output.events(timeline.events.iter().map(|event| (event.at, event.what, &event.message)));
-    });
+    output.timeline(events, Event::message, |event| (event.at, event.what.as_str()));
     Ok(())
 }
 
 async fn explain(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
     let explanation = found(&format!("run {}", id), tenure.explain_run(run_id(id)).await?)?;
-    output.show(&Explanation::from(explanation), |output, explanation| {
-        output.reasons(explanation);
-    });
+    output.show(&explanation, Output::reasons);
     Ok(())
 }

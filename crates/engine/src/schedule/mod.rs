@@ -30,11 +30,13 @@ use tenure_core::{Time, bounds};
 use tenure_store::StoreError;
 
 /// A slot to come.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Slot {
     /// The slot.
     pub at: Time,
     /// What the clocks of its zone show then: RFC 3339 with the zone's offset.
+    #[cfg_attr(feature = "schema", schema(format = DateTime))]
     pub local: String,
 }
 

@@ -113,7 +113,7 @@ impl<S: Into<String>> From<S> for QueueShare {
 }
 
 /// What a worker did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Report {
     /// Jobs completed.
     pub completed: u64,

@@ -3,7 +3,9 @@
 use super::{found, name};
 use crate::api::Api;
 use axum::Json;
+use tenure::domain::Event;
 use tenure_wire::domain::{reply, request};
+use tenure_wire::reply::Timeline;
 
 const DOMAIN: [(&str, &str); 1] = [("domain", "The domain, percent-encoded.")];
 const THIS: &str = "this domain";
@@ -25,21 +27,22 @@ pub(super) fn routes(api: &mut Api) {
     let about = "Where a domain stands: its lease without the token, its backlog, its settings.";
     api.get("/v1/domains/{domain}", "domains", "show_domain", about).named(&DOMAIN).shows(|app, [name]| async move {
         let shown = app.ask(app.tenure.domain(&name).show()).await?;
-        Ok(Json(reply::Domain::from(found(THIS, shown)?)))
+        Ok(Json(found(THIS, shown)?))
     });
     let about = "Changes the settings that are sent, `null` sets one back to its default.";
     api.put("/v1/domains/{domain}", "domains", "change_domain", about)
         .named(&[("domain", "The domain, percent-encoded; made if it is new.")])
         .takes(&request::CHANGE, name, |app, (name, change)| async move {
-            Ok(Json(reply::Domain::from(app.ask(app.operator().domain(&name).change(change)).await?)))
+            Ok(Json(app.ask(app.operator().domain(&name).change(change)).await?))
         });
     let about = "What went otherwise than well in a domain, oldest first.";
-    api.get("/v1/domains/{domain}/timeline", "domains", "domain_timeline", about).named(&DOMAIN).shows(
-        |app, [name]| async move {
+    api.get("/v1/domains/{domain}/timeline", "domains", "domain_timeline", about)
+        .named(&DOMAIN)
+        .with("DomainTimeline")
+        .shows(|app, [name]| async move {
             let events = app.ask(app.tenure.domain(&name).timeline()).await?;
-            Ok(Json(reply::Timeline::from(found(THIS, events)?)))
-        },
-    );
+            Ok(Json(Timeline::new(found(THIS, events)?, Event::message)))
+        });
 
     let about = "Asks for an offset: acquired if nothing is in flight and it is first, else it waits.";
     api.post("/v1/domains/{domain}/acquire", "domains", "domain_acquire", about).named(&DOMAIN).takes(
@@ -69,9 +72,7 @@ pub(super) fn routes(api: &mut Api) {
     api.post("/v1/domains/{domain}/heartbeat", "domains", "domain_heartbeat", about).named(&DOMAIN).takes(
         &request::HELD,
         name,
-        |app, (name, token)| async move {
-            Ok(Json(reply::Beaten::from(app.ask(app.tenure.domain(&name).heartbeat(token)).await?)))
-        },
+        |app, (name, token)| async move { Ok(Json(app.ask(app.tenure.domain(&name).heartbeat(token)).await?)) },
     );
     let about = "An operator's word: the offset fails for good wherever it stands; the others keep their order.";
     api.post("/v1/domains/{domain}/skip", "domains", "domain_skip", about).named(&DOMAIN).takes(

@@ -5,10 +5,10 @@ use crate::api::Api;
 use crate::app::App;
 use crate::refused::Refused;
 use axum::Json;
-use tenure::{Ending, Filter, JobId, Status};
+use tenure::{Ended, Ending, Event, Filter, JobId, Status};
 use tenure_wire::queue::request::job_id;
 use tenure_wire::queue::{reply, request};
-use tenure_wire::reply::Explanation;
+use tenure_wire::reply::Timeline;
 
 const JOB: [(&str, &str); 1] = [("id", "The job.")];
 
@@ -42,21 +42,23 @@ fn reads(api: &mut Api) {
         },
     );
     let about = "Everything that is known to have happened to a job, oldest first.";
-    api.get("/v1/jobs/{id}/timeline", "jobs", "timeline", about).named(&JOB).shows(|app, id| async move {
-        let events = app.ask(app.tenure.timeline(job(id))).await?;
-        Ok(Json(reply::Timeline::from(found("this job", events)?)))
-    });
+    api.get("/v1/jobs/{id}/timeline", "jobs", "timeline", about).named(&JOB).with("Timeline").shows(
+        |app, id| async move {
+            let events = app.ask(app.tenure.timeline(job(id))).await?;
+            Ok(Json(Timeline::new(found("this job", events)?, Event::message)))
+        },
+    );
     let about = "Why a job is not running now, in one sentence and its reasons.";
     api.get("/v1/jobs/{id}/explain", "jobs", "explain", about).named(&JOB).shows(|app, id| async move {
         let explanation = app.ask(app.tenure.explain(job(id))).await?;
-        Ok(Json(Explanation::from(found("this job", explanation)?)))
+        Ok(Json(found("this job", explanation)?))
     });
 }
 
 /// What the holder of a lease writes.
 fn holders(api: &mut Api) {
-    async fn end(app: App, ending: Ending) -> Result<Json<reply::Ended>, Refused> {
-        Ok(Json(app.ask(app.tenure.finish(ending)).await?.into()))
+    async fn end(app: App, ending: Ending) -> Result<Json<Ended>, Refused> {
+        Ok(Json(app.ask(app.tenure.finish(ending)).await?))
     }
     api.post("/v1/jobs/{id}/heartbeat", "jobs", "heartbeat", "Renews a lease, and carries progress and a checkpoint.")
         .named(&JOB)
@@ -90,7 +92,7 @@ fn holders(api: &mut Api) {
         .takes(&request::ENDINGS, nothing, |app, endings| async move {
             let (ids, endings) = endings.into_iter().unzip();
             let answers = app.ask(app.tenure.finish_all(endings)).await?;
-            Ok(Json(reply::Results::<reply::Ended>::new(ids, answers)))
+            Ok(Json(reply::Results::<Ended>::new(ids, answers)))
         });
 }
 
@@ -112,7 +114,7 @@ fn operators(api: &mut Api) {
         .more("The body may be left out. 409 `not_terminal` if it has not ended.")
         .named(&JOB)
         .takes(&request::RETRY, job, |app, id| async move {
-            Ok(Json(reply::Retried::from(app.ask(app.operator().retry(id)).await?)))
+            Ok(Json(reply::Retried { status: app.ask(app.operator().retry(id)).await? }))
         });
     let in_steps = "Works in small steps for some seconds; if that was not enough, `next_cursor` says where to go on.";
     let about = "Ends every job that matches, as `POST /v1/jobs/{id}/cancel` would.";

@@ -7,24 +7,24 @@ use crate::refused::Refused;
 use axum::Json;
 use axum::http::StatusCode;
 use std::time::Duration;
-use tenure::Claim;
 use tenure::changes::{Face, Subject};
+use tenure::{Claim, Claims};
 use tenure_wire::queue::{reply, request};
 
 const QUEUE: [(&str, &str); 1] = [("queue", "The queue.")];
 const NEW_QUEUE: [(&str, &str); 1] = [("queue", "The queue; created if it is new.")];
 
 pub(super) fn routes(api: &mut Api) {
-    async fn claim(app: App, (claim, wait): (Claim, Duration)) -> Result<Json<reply::Claims>, Refused> {
-        Ok(Json(app.claim(claim, wait).await?.into()))
+    async fn claim(app: App, (claim, wait): (Claim, Duration)) -> Result<Json<Claims>, Refused> {
+        Ok(Json(app.claim(claim, wait).await?))
     }
     let about = "Adds one job, or `{\"jobs\": […]}`: all of them or none, in this order.";
     api.post("/v1/queues/{queue}/jobs", "queues", "enqueue", about)
         .more("One job is a `NewJob`, at most 1 MiB of payload; a list is a `NewJobs`, at most 16 MiB in all.")
         .named(&NEW_QUEUE)
         .takes(&request::ENQUEUE, name, |app, jobs| async move {
-            let enqueued = app.ask(app.tenure.enqueue_all(jobs)).await?;
-            Ok((StatusCode::CREATED, Json(reply::Enqueued::from(enqueued))))
+            let jobs = app.ask(app.tenure.enqueue_all(jobs)).await?;
+            Ok((StatusCode::CREATED, Json(reply::Enqueued { jobs })))
         });
     let about = "Takes jobs that are due, waiting up to `wait_ms` for the first.";
     api.post("/v1/queues/{queue}/claim", "queues", "claim", about)

@@ -13,8 +13,8 @@ use tenure_wire::schedule::{reply, request};
 const SCHEDULE: [(&str, &str); 1] = [("name", "The schedule.")];
 const THIS: &str = "this schedule";
 
-fn shown(schedule: Option<Schedule>) -> Result<Json<reply::Schedule>, Refused> {
-    Ok(Json(found(THIS, schedule)?.into()))
+fn shown(schedule: Option<Schedule>) -> Result<Json<Schedule>, Refused> {
+    Ok(Json(found(THIS, schedule)?))
 }
 
 pub(super) fn routes(api: &mut Api) {
@@ -42,7 +42,7 @@ pub(super) fn routes(api: &mut Api) {
             let limit = sent.limit()?;
             let definition = found(THIS, app.ask(app.tenure.schedule(&name)).await?)?.definition;
             let slots = app.ask(app.tenure.preview(&definition.cron, &definition.zone, limit)).await?;
-            Ok(Json(reply::Slots::from(slots)))
+            Ok(Json(reply::Slots { slots }))
         });
     let about = "Puts a schedule in place, as it is sent; only `paused` stays as it is unless sent.";
     api.put("/v1/schedules/{name}", "schedules", "put_schedule", about)

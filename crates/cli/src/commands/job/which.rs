@@ -95,7 +95,7 @@ impl Which {
 }
 
 fn told(output: &Output, bulk: Bulk) -> Result<(), Failure> {
-    output.show(&reply::Bulk::new(bulk, None), |output, bulk| {
+    output.show(&reply::Bulk { bulk, next_cursor: None }, |output, reply::Bulk { bulk, .. }| {
         output.table(["DONE", "PASSED OVER"], [[bulk.done.to_string(), bulk.passed_over.to_string()]]);
     });
     Ok(())

@@ -104,7 +104,7 @@ fn rate(text: &str) -> Result<Given<Rate>, String> {
 }
 
 /// A rate as [`rate`] reads it.
-pub(super) fn show_rate(rate: &reply::Rate) -> String {
+pub(super) fn show_rate(rate: Rate) -> String {
     let period = span::show(rate.period_ms);
     let period = if matches!(period.as_str(), "1s" | "1m" | "1h" | "1d") { &period[1..] } else { &period };
     format!("{}/{period}", rate.max)
@@ -137,7 +137,7 @@ mod tests {
             ("3/250ms", 3, 250, "3/250ms"),
         ] {
             assert_eq!(rate(text), Ok(Given(Some(Rate { max, period_ms }))), "{text}");
-            assert_eq!(show_rate(&reply::Rate { max, period_ms }), shown);
+            assert_eq!(show_rate(Rate { max, period_ms }), shown);
         }
         assert_eq!(rate("none"), Ok(Given(None)));
         for bad in ["", "100", "100/", "/s", "-1/s", "1.5/s", "100/parsec", "100/s/s"] {
