@@ -232,7 +232,7 @@ impl Driver {
                 Action::Wait(domain, ms) => self.later(ms, domain, Happened::Due),
             }
         }
-        let asked_at = Moment::now();
+        let asked_at = self.tenure.around.now();
         self.call(
             asks,
             async |tenure, asks| tenure.domain_acquire_all(asks).await,
@@ -298,7 +298,7 @@ impl Driver {
         }
         let span = Span::of(Duration::from_millis(self.lease_ms));
         // A lease that was already ours has run for some time: it is renewed at once.
-        let asked_at = self.asked_at.remove(&domain).unwrap_or_else(|| span.due(Moment::now()));
+        let asked_at = self.asked_at.remove(&domain).unwrap_or_else(|| span.due(self.tenure.around.now()));
         let kept = self.heart.keep((domain.clone(), token), span, asked_at);
         let (hold, tell, of) = (kept.hold.clone(), self.tell.clone(), domain.clone());
         let watch = tokio::spawn(async move {

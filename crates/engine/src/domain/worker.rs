@@ -293,7 +293,7 @@ impl Face for Domains {
         self.handler.as_ref().map(|handler| Task::spawn(handler(work)))
     }
 
-    fn act(outcome: Outcome<()>) -> Option<Act> {
+    fn act(outcome: Outcome<()>, _: f64) -> Option<Act> {
         Some(match outcome {
             Ok(()) => Act::Succeed,
             Err(Stop::Release) => Act::Leave,
@@ -302,7 +302,7 @@ impl Face for Domains {
     }
 
     /// Only a failure counts (D2): whoever takes it over has as many tries left.
-    fn not_kept() -> Option<Act> {
+    fn not_kept(_: f64) -> Option<Act> {
         Some(Act::Leave)
     }
 

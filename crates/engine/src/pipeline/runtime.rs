@@ -13,7 +13,7 @@ use crate::worker::context::Terms;
 use crate::worker::face::{Ask, Claimed, Face, Offer, Standing};
 use crate::worker::handler::Task;
 use crate::worker::{Context, Worker, ms, no_handlers};
-use crate::{Outcome, Result, Stop, Tenure, chance, worker_name};
+use crate::{Outcome, Result, Stop, Tenure, worker_name};
 use futures_util::future::{BoxFuture, try_join_all};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -280,11 +280,11 @@ impl Face for Units {
         Some(Task::spawn(done(of, StageContext::new(cx, self.artifacts.clone()))))
     }
 
-    fn act(outcome: Outcome<Act>) -> Option<Act> {
+    fn act(outcome: Outcome<Act>, chance: f64) -> Option<Act> {
         Some(outcome.unwrap_or_else(|stop| match stop {
             Stop::Release => Act::Release,
             failed => {
-                let (error, retry) = failed.failure(chance::signed_unit());
+                let (error, retry) = failed.failure(chance);
                 Act::Fail { error, retry }
             }
         }))

@@ -239,7 +239,7 @@ impl<F: Face> Worker<F> {
     /// A heart for what it will hold.
     pub(crate) async fn heart(&self) -> Result<Arc<Heart<F::Unit>>> {
         let Terms { tenure, owner, points, .. } = &self.terms;
-        Ok(Arc::new(Heart::start(owner.clone(), tenure.apart(), points.clone()).await?))
+        Ok(Arc::new(Heart::start(tenure.around.clone(), owner.clone(), tenure.apart(), points.clone()).await?))
     }
 
     /// Works, having been prepared. What is claimed is kept by `heart`; without one, by the face itself.
