@@ -84,7 +84,7 @@ do $$
 declare
     tables constant text[] := array[
         'epoch', 'engine', 'queue', 'job', 'lease', 'note', 'finished', 'receipt', 'dedup', 'gate', 'touch', 'walk', 'slack',
-        'event', 'change', 'sighting', 'schedule', 'firing', 'domain', 'domain_ended', 'domain_failed', 'domain_waiting',
+        'event', 'change', 'sighting', 'schedule', 'firing', 'domain', 'domain_range', 'domain_waiting',
         'domain_event', 'domain_refusal', 'sync_job', 'sync_chunk', 'sync_receipt', 'sync_event', 'pipeline',
         'pipeline_stage', 'run', 'run_touched', 'unit', 'unit_attempt', 'unit_event'];
     -- Written by upgrades alone.
@@ -127,6 +127,7 @@ begin
     -- A restored store moves its counter of tokens ahead.
     grant update on sequence {schema}.grant_counter to {runtime};
     alter type {schema}.candidate owner to {owner};
+    alter type {schema}.domain_ask owner to {owner};
 
     -- The verbs. Those of whoever works have their owner's rights (prosecdef); of these the read role may call what cannot
     -- write (stable). The others have no more than their caller's, and fail at the tables.

@@ -3,8 +3,7 @@
 -- domain          one row for each: settings, the lease of the offset in flight, the range of ended offsets that grew
 --                 last. While offsets end in order and none waits, a call reads and writes this row alone, and moves no
 --                 index.
--- domain_ended    other ranges of offsets that ended, processed or failed (D6).
--- domain_failed   other ranges of offsets that failed for good or were skipped.
+-- domain_range    other ranges of offsets that ended, processed or failed; and of those of them that failed (D6).
 -- domain_waiting  the backlogs, in the order of arrival.
 -- domain_event    what went otherwise than well, the last hundred of each domain (L8).
 -- domain_refusal  refused writes, counted by token and by the code of the refusal (L8). What is no token at all is 0.
@@ -23,23 +22,22 @@ create table tenure.domain (
     ended_from bigint,
     ended_to bigint,
     ended_top bigint,
-    -- Of those that failed, likewise the range that grew last.
+    -- Of those that failed for good or were skipped, likewise the range that grew last.
     failed_from bigint,
     failed_to bigint,
     -- The last numbers given to a waiting offset and to an event.
     waiting_seq bigint not null default 0,
     event_seq bigint not null default 0,
     backlog_len bigint not null default 0 check (backlog_len >= 0),
-    -- How many ranges are in domain_ended.
+    -- How many ranges are in domain_range, of all that ended and of those that failed.
     ended_others bigint not null default 0,
+    failed_others bigint not null default 0,
     max_retries integer not null default 3 check (max_retries between 0 and 1000),
     takeovers_max integer check (takeovers_max between 1 and 1000),
     retry_count integer not null default 0,
     takeovers integer not null default 0,
     -- Whether the event of this expiry was written (L7).
     expiry_told boolean not null default false,
-    -- Whether domain_failed has any.
-    any_failed boolean not null default false,
     name text collate "C" not null unique,
     holder text
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
@@ -50,18 +48,13 @@ create index domain_leased on tenure.domain (name) where expires_at is not null;
 create index domain_backlogged on tenure.domain (name) where backlog_len > 0;
 
 -- Ranges neither overlap nor touch; both ends are inside.
-create table tenure.domain_ended (
+create table tenure.domain_range (
     domain bigint not null,
+    -- Of those that failed, or of all that ended.
+    failed boolean not null,
     from_offset bigint not null,
     to_offset bigint not null check (to_offset >= from_offset),
-    primary key (domain, from_offset)
-);
-
-create table tenure.domain_failed (
-    domain bigint not null,
-    from_offset bigint not null,
-    to_offset bigint not null check (to_offset >= from_offset),
-    primary key (domain, from_offset)
+    primary key (domain, failed, from_offset)
 );
 
 create table tenure.domain_waiting (
@@ -99,6 +92,9 @@ create table tenure.domain_refusal (
     verb text not null,
     primary key (domain, code, token)
 ) with (fillfactor = 70);
+
+-- What is asked of one domain. Each verb has fields of its own; the others are null.
+create type tenure.domain_ask as (name text, at_offset bigint, token bigint, holder text, lease_ms bigint);
 
 -- Domains in the words of their document (Q11). Idle ones have no current offset.
 create view tenure.work_leases as

@@ -31,7 +31,7 @@ const FUNCTIONS: &[&str] = &[
     include_str!("../functions/queue/time.sql"),
     include_str!("../functions/queue/durably.sql"),
     include_str!("../functions/queue/changes.sql"),
-    include_str!("../functions/queue/epoch.sql"),
+    include_str!("../functions/lease/epoch.sql"),
     include_str!("../functions/lease/judge.sql"),
     include_str!("../functions/queue/attempt.sql"),
     include_str!("../functions/queue/receipt.sql"),

@@ -2,7 +2,7 @@
 --
 -- A domain is one row: its settings, the lease of the offset in flight, and the range of ended offsets that grew last.
 -- While offsets end in order and none waits, a call reads and writes this row alone.
--- What does not fit there is in tables of its own, by the row's number: other ranges, failures, what waits, events.
+-- What does not fit there is in tables of its own, by the row's number: other ranges, what waits, events.
 
 CREATE TABLE domain (
     id            INTEGER PRIMARY KEY,
@@ -22,19 +22,21 @@ CREATE TABLE domain (
     expires_at     INTEGER,
     -- Whether the event of this expiry was written (L7).
     expiry_told    INTEGER NOT NULL DEFAULT 0 CHECK (expiry_told IN (0, 1)),
-    -- The range of ended offsets that grew last, and how many others are in domain_ended.
+    -- The range of ended offsets that grew last, and how many others are in domain_range; then those of the failed ones.
     ended_from     INTEGER,
     ended_to       INTEGER,
     ended_others   INTEGER NOT NULL DEFAULT 0,
-    -- Whether domain_failed has any.
-    any_failed     INTEGER NOT NULL DEFAULT 0 CHECK (any_failed IN (0, 1)),
+    failed_from    INTEGER,
+    failed_to      INTEGER,
+    failed_others  INTEGER NOT NULL DEFAULT 0,
     backlog_len    INTEGER NOT NULL DEFAULT 0 CHECK (backlog_len >= 0),
     -- The last numbers given to a waiting offset and to an event.
     waiting_seq    INTEGER NOT NULL DEFAULT 0,
     event_seq      INTEGER NOT NULL DEFAULT 0,
     CHECK ((current_offset IS NULL) = (acquired_at IS NULL)),
     CHECK ((lease_ms IS NULL) = (expires_at IS NULL)),
-    CHECK ((ended_from IS NULL) = (ended_to IS NULL))
+    CHECK ((ended_from IS NULL) = (ended_to IS NULL)),
+    CHECK ((failed_from IS NULL) = (failed_to IS NULL))
 ) STRICT;
 -- Leases whose expiry nobody has told, the longest ago first.
 CREATE INDEX domain_expiry ON domain (expires_at, name) WHERE expires_at IS NOT NULL AND expiry_told = 0;
@@ -42,20 +44,14 @@ CREATE INDEX domain_expiry ON domain (expires_at, name) WHERE expires_at IS NOT 
 CREATE INDEX domain_leased ON domain (name) WHERE expires_at IS NOT NULL;
 CREATE INDEX domain_backlogged ON domain (name) WHERE backlog_len > 0;
 
--- Offsets that ended, processed or failed, as ranges that neither overlap nor touch (D6); both ends are inside.
-CREATE TABLE domain_ended (
-    domain     INTEGER NOT NULL,
-    from_offset INTEGER NOT NULL,
-    to_offset   INTEGER NOT NULL CHECK (to_offset >= from_offset),
-    PRIMARY KEY (domain, from_offset)
-) STRICT, WITHOUT ROWID;
-
--- Of these, the ones that failed for good or were skipped.
-CREATE TABLE domain_failed (
+-- Offsets that ended, processed or failed, as ranges that neither overlap nor touch (D6); both ends are inside. And of these
+-- the ones that failed for good or were skipped.
+CREATE TABLE domain_range (
     domain      INTEGER NOT NULL,
+    failed      INTEGER NOT NULL CHECK (failed IN (0, 1)),
     from_offset INTEGER NOT NULL,
     to_offset   INTEGER NOT NULL CHECK (to_offset >= from_offset),
-    PRIMARY KEY (domain, from_offset)
+    PRIMARY KEY (domain, failed, from_offset)
 ) STRICT, WITHOUT ROWID;
 
 -- The backlog, in the order of arrival.
@@ -96,6 +92,14 @@ CREATE TABLE domain_refusal (
     count  INTEGER NOT NULL DEFAULT 1,
     PRIMARY KEY (domain, code, token)
 ) STRICT, WITHOUT ROWID;
+
+-- Domains as anyone may see them.
+CREATE VIEW domain_shown AS
+    SELECT d.name, d.created_at, d.max_retries, d.takeovers_max, d.current_offset, d.holder, d.acquired_at, d.retry_count,
+           d.takeovers, d.lease_ms, d.expires_at, d.backlog_len,
+           (SELECT w.waiting_offset FROM domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS head,
+           (SELECT w.since FROM domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS since
+    FROM domain d;
 
 -- Domains in the words of their document (Q11). Idle ones have no current offset.
 CREATE VIEW work_leases AS

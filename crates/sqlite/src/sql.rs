@@ -44,7 +44,7 @@ const fn begins(text: &[u8], from: usize, with: &[u8]) -> bool {
 }
 
 statements! {
-    "domain/books.sql": DOMAIN_ENDED_BELOW, DOMAIN_ENDED_PUT, DOMAIN_ENDED_TAKE, DOMAIN_EVENT, DOMAIN_FAILED_BELOW, DOMAIN_FAILED_PUT, DOMAIN_FAILED_TAKE, DOMAIN_FORGET_EVENTS, DOMAIN_HEAD, DOMAIN_LEAVE, DOMAIN_REFUSALS_TRIM, DOMAIN_REFUSED, DOMAIN_WAIT;
+    "domain/books.sql": DOMAIN_EVENT, DOMAIN_FORGET_EVENTS, DOMAIN_HEAD, DOMAIN_LEAVE, DOMAIN_RANGE_BELOW, DOMAIN_RANGE_PUT, DOMAIN_RANGE_TAKE, DOMAIN_REFUSALS_TRIM, DOMAIN_REFUSED, DOMAIN_WAIT;
     "domain/look.sql": DOMAIN_EVENTS, DOMAIN_LIST, DOMAIN_LIST_BLOCKED, DOMAIN_LIST_EXPIRED, DOMAIN_REFUSALS, DOMAIN_SHOW;
     "domain/row.sql": DOMAIN_FIND, DOMAIN_MAKE, DOMAIN_SAVE;
     "domain/shared.sql": DOMAIN_EXPIRED;
@@ -198,8 +198,7 @@ mod tests {
         crate::migrate::migrate(&mut conn, tenure_core::Time(0)).unwrap();
         for (text, index) in [
             (DOMAIN_FIND, "(name=?)"),
-            (DOMAIN_ENDED_BELOW, "PRIMARY KEY (domain=? AND from_offset<?)"),
-            (DOMAIN_FAILED_BELOW, "PRIMARY KEY (domain=? AND from_offset<?)"),
+            (DOMAIN_RANGE_BELOW, "PRIMARY KEY (domain=? AND failed=? AND from_offset<?)"),
             (DOMAIN_HEAD, "PRIMARY KEY (domain=?)"),
             (DOMAIN_LEAVE, "INDEX domain_waiting_once"),
             (DOMAIN_EXPIRED, "INDEX domain_expiry"),

@@ -201,6 +201,16 @@ pub enum Refused {
 }
 
 impl Refused {
+    /// The document's words for a lease that is not held (D1).
+    #[must_use]
+    pub fn lost_by(reason: LostReason, in_flight: bool) -> Refused {
+        match reason {
+            LostReason::Expired => Refused::LeaseLost(reason),
+            _ if in_flight => Refused::TokenMismatch,
+            _ => Refused::LeaseNotFound,
+        }
+    }
+
     /// The stable code on every surface.
     #[must_use]
     pub fn code(&self) -> &'static str {

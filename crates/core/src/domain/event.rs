@@ -5,6 +5,7 @@
 //! which counts.
 
 use super::answer::Refused;
+use super::record::InFlight;
 use crate::actor::Actor;
 use crate::changes::{Changed, Difference};
 use crate::event::times;
@@ -104,22 +105,22 @@ impl Event {
         }
     }
 
+    /// An event of the offset in flight, under its lease.
+    #[must_use]
+    pub fn under(at: Time, what: What, flight: &InFlight) -> Event {
+        let (token, holder) = (Some(flight.lease.token), flight.holder().map(Into::into));
+        Event { token, holder, ..Event::of(at, what, flight.offset) }
+    }
+
     /// A write under `token` that was refused.
     #[must_use]
     pub fn refused(at: Time, verb: Verb, token: Token, refused: Refused) -> Event {
         Event {
-            at,
-            first_at: None,
-            what: What::Refused,
             offset: None,
             token: (token.0 > 0).then_some(token),
-            holder: None,
-            by: None,
-            difference: None,
-            nth: None,
             verb: Some(verb),
             refused: Some(refused.code()),
-            count: 1,
+            ..Event::of(at, What::Refused, 0)
         }
     }
 
@@ -134,14 +135,6 @@ impl Event {
     #[must_use]
     pub fn acted(mut self, actor: &Actor) -> Event {
         self.by = Some(actor.as_str().into());
-        self
-    }
-
-    /// Under this lease.
-    #[must_use]
-    pub fn by(mut self, token: Token, holder: Option<&Arc<str>>) -> Event {
-        self.token = Some(token);
-        self.holder = holder.cloned();
         self
     }
 

@@ -32,7 +32,7 @@ pub use book::{Book, Books, Terminal};
 pub use event::{EVENTS_KEPT, Event, REFUSALS_KEPT, Told, Verb, What, in_order};
 pub use model::{Domain, Domains};
 pub use ranges::Ranges;
-pub use record::{Expiry, Lease, Record};
+pub use record::{InFlight, Record};
 pub use request::{
     Acquire, Advance, Change, DomainInfo, Held, LeaseInfo, MAX_RETRIES_DEFAULT, OFFSET_MAX, RETRIES_MAX, Recovered,
     Settings, Skip, State, check_acquires, check_advances, check_held, token_of,

@@ -77,7 +77,7 @@ impl Domain {
     /// When the lease runs out, if it does and has not been told.
     #[must_use]
     pub fn untold_expiry(&self) -> Option<Time> {
-        self.record.lease.as_ref()?.expiry.filter(|expiry| !expiry.told).map(|expiry| expiry.at)
+        self.record.in_flight.as_ref().filter(|flight| !flight.expiry_told)?.lease.deadline()
     }
 
     /// Its events, oldest first.
@@ -90,18 +90,18 @@ impl Domain {
     #[must_use]
     pub fn broken_invariant(&self) -> Option<String> {
         let (ended, backlog) = (&self.book.ended, self.book.backlog.as_ref().map_or_else(Vec::new, |it| it.all()));
-        if let Some(lease) = &self.record.lease {
-            if ended.contains(lease.offset) {
-                return Some(format!("disjointness: {} is in flight and terminal", lease.offset));
+        if let Some(flight) = &self.record.in_flight {
+            if ended.contains(flight.offset) {
+                return Some(format!("disjointness: {} is in flight and terminal", flight.offset));
             }
-            if backlog.iter().any(|(offset, _)| *offset == lease.offset) {
-                return Some(format!("disjointness: {} is in flight and waits", lease.offset));
+            if backlog.iter().any(|(offset, _)| *offset == flight.offset) {
+                return Some(format!("disjointness: {} is in flight and waits", flight.offset));
             }
-            if lease.token != self.record.last_token {
-                return Some(format!("token fencing: the lease has token {}, not the last one", lease.token));
+            if flight.lease.token != self.record.last_token {
+                return Some(format!("token fencing: the lease has token {}, not the last one", flight.lease.token));
             }
-            if lease.retry_count > 1_000 {
-                return Some(format!("{} retries", lease.retry_count));
+            if flight.retry_count > 1_000 {
+                return Some(format!("{} retries", flight.retry_count));
             }
         }
         let mut seen: Vec<u64> = backlog.iter().map(|(offset, _)| *offset).collect();

@@ -310,7 +310,7 @@ impl DomainInfo {
             name,
             created_at: record.created_at,
             settings: record.settings,
-            lease: record.lease.as_ref().map(|lease| lease.info(now)),
+            lease: record.in_flight.as_ref().map(|flight| flight.info(now)),
             backlog_len: book.backlog.as_ref().map_or(0, |backlog| backlog.len() as u64),
             backlog_head: head.map(|(offset, _)| offset),
             backlog_oldest_at: head.map(|(_, since)| since),

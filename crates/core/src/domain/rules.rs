@@ -6,9 +6,9 @@
 use super::answer::{Acquired, Advanced, Answer, Beaten, Failed, Refused, Skipped, Succeeded};
 use super::book::{Books, Terminal};
 use super::event::{Event, Verb, What};
-use super::record::{Expiry, Lease, Record};
+use super::record::{InFlight, Record};
 use crate::actor::Actor;
-use crate::lease::{LostReason, Token, renewed};
+use crate::lease::{self, Lease, Presented, Token, crashed_out};
 use crate::time::Time;
 use std::sync::Arc;
 
@@ -21,6 +21,15 @@ pub struct Asker<'a> {
     pub lease_ms: Option<u64>,
     /// The base of the store's epoch (L2).
     pub base: Token,
+}
+
+impl Asker<'_> {
+    /// A lease for it, under a new token.
+    fn grant(&self, record: &mut Record, now: Time) -> Lease {
+        record.last_token = record.last_token.next(self.base);
+        let (owner, span) = (self.holder.map_or("", |holder| holder), self.lease_ms.unwrap_or(Lease::ENDLESS));
+        Lease::grant(owner, record.last_token, span, now)
+    }
 }
 
 /// `tryAcquire`.
@@ -38,10 +47,10 @@ pub fn acquire<B: Books>(
         None => {}
     }
     // 2. A lease exists.
-    if let Some(lease) = &record.lease {
-        let expired = lease.expired(now);
-        if lease.offset != offset {
-            let expired_offset = expired.then_some(lease.offset);
+    if let Some(flight) = &record.in_flight {
+        let expired = !flight.lease.live(now);
+        if flight.offset != offset {
+            let expired_offset = expired.then_some(flight.offset);
             books.wait(offset, now)?;
             return Ok(Ok(Acquired::Enqueued { expired_offset }));
         }
@@ -49,8 +58,8 @@ pub fn acquire<B: Books>(
             return take_over(record, books, asker, now).map(Ok);
         }
         // A lease without a name is anyone's, as in the document; one with a name is told to that name alone (D3).
-        let told = lease.holder.is_none() || lease.holder.as_ref() == asker.holder;
-        let already = Acquired::AlreadyAcquired { token: lease.token };
+        let told = flight.holder().is_none_or(|holder| asker.holder.is_some_and(|asker| **asker == *holder));
+        let already = Acquired::AlreadyAcquired { token: flight.lease.token };
         return Ok(Ok(if told { already } else { Acquired::HeldByOther }));
     }
     // 3. No lease: only the head may go.
@@ -60,16 +69,10 @@ pub fn acquire<B: Books>(
         }
         books.leave(offset)?;
     }
-    let token = record.draw(asker.base);
-    record.lease = Some(Lease {
-        offset,
-        token,
-        acquired_at: now,
-        retry_count: 0,
-        takeovers: 0,
-        holder: asker.holder.cloned(),
-        expiry: expiry(asker.lease_ms, now),
-    });
+    let lease = asker.grant(record, now);
+    let token = lease.token;
+    record.in_flight =
+        Some(InFlight { offset, lease, acquired_at: now, retry_count: 0, takeovers: 0, expiry_told: false });
     Ok(Ok(Acquired::Acquired { token }))
 }
 
@@ -78,13 +81,13 @@ fn take_over<B: Books>(record: &mut Record, books: &mut B, asker: Asker<'_>, now
     if expire(record, books, now)? {
         return Ok(Acquired::AlreadyFailed);
     }
-    let token = record.draw(asker.base);
-    if let Some(lease) = &mut record.lease {
-        lease.token = token;
-        lease.takeovers = lease.takeovers.saturating_add(1);
-        lease.holder = asker.holder.cloned();
-        lease.expiry = expiry(asker.lease_ms, now);
-        books.tell(Event::of(now, What::TakenOver, lease.offset).by(token, asker.holder).nth(lease.takeovers))?;
+    let lease = asker.grant(record, now);
+    let token = lease.token;
+    if let Some(flight) = &mut record.in_flight {
+        flight.lease = lease;
+        flight.expiry_told = false;
+        flight.takeovers = flight.takeovers.saturating_add(1);
+        books.tell(Event::under(now, What::TakenOver, flight).nth(flight.takeovers))?;
     }
     Ok(Acquired::Acquired { token })
 }
@@ -92,18 +95,17 @@ fn take_over<B: Books>(record: &mut Record, books: &mut B, asker: Asker<'_>, now
 /// What happens to a lease that ran out, when someone meets it: it is told, once per token, and an offset whose
 /// takeovers are spent fails for good. Whether it did. Recovery does no more than this (L7).
 pub fn expire<B: Books>(record: &mut Record, books: &mut B, now: Time) -> Result<bool, B::Error> {
-    let Some(lease) = record.lease.as_mut().filter(|lease| lease.expired(now)) else { return Ok(false) };
-    let (offset, token, takeovers) = (lease.offset, lease.token, lease.takeovers);
-    if let Some(expiry) = lease.expiry.as_mut().filter(|expiry| !expiry.told) {
-        expiry.told = true;
-        books.tell(Event::of(now, What::Expired, offset).by(token, lease.holder.as_ref()))?;
+    let Some(flight) = record.in_flight.as_mut().filter(|flight| !flight.lease.live(now)) else { return Ok(false) };
+    if !flight.expiry_told {
+        flight.expiry_told = true;
+        books.tell(Event::under(now, What::Expired, flight))?;
     }
-    if record.settings.takeovers_max.is_none_or(|max| takeovers < max) {
+    if record.settings.takeovers_max.is_none_or(|max| !crashed_out(flight.takeovers, max)) {
         return Ok(false);
     }
-    books.tell(Event::of(now, What::TakeoversSpent, offset).by(token, lease.holder.as_ref()).nth(takeovers))?;
-    books.end(offset, Terminal::Failed)?;
-    record.lease = None;
+    books.tell(Event::under(now, What::TakeoversSpent, flight).nth(flight.takeovers))?;
+    books.end(flight.offset, Terminal::Failed)?;
+    record.in_flight = None;
     Ok(true)
 }
 
@@ -115,32 +117,30 @@ pub fn succeed<B: Books>(
     now: Time,
 ) -> Result<Answer<Succeeded>, B::Error> {
     let offset = match held(record, books, token, Verb::Succeed, now)? {
-        Ok(lease) => lease.offset,
+        Ok(flight) => flight.offset,
         Err(refused) => return Ok(Err(refused)),
     };
     books.end(offset, Terminal::Processed)?;
-    record.lease = None;
+    record.in_flight = None;
     Ok(Ok(Succeeded::of(books.head()?)))
 }
 
 /// `fail`. It does not renew a lease that runs out.
 pub fn fail<B: Books>(record: &mut Record, books: &mut B, token: Token, now: Time) -> Result<Answer<Failed>, B::Error> {
     let max_retries = record.settings.max_retries;
-    let lease = match held(record, books, token, Verb::Fail, now)? {
-        Ok(lease) => lease,
+    let flight = match held(record, books, token, Verb::Fail, now)? {
+        Ok(flight) => flight,
         Err(refused) => return Ok(Err(refused)),
     };
-    let (offset, event) = (lease.offset, |what| Event::of(now, what, lease.offset).by(token, lease.holder.as_ref()));
-    if lease.retry_count >= max_retries {
-        books.tell(event(What::GaveUp).nth(lease.retry_count))?;
-        books.end(offset, Terminal::Failed)?;
-        record.lease = None;
+    if flight.retry_count >= max_retries {
+        books.tell(Event::under(now, What::GaveUp, flight).nth(flight.retry_count))?;
+        books.end(flight.offset, Terminal::Failed)?;
+        record.in_flight = None;
         return Ok(Ok(Failed::give_up(books.head()?)));
     }
-    let retried = event(What::Retried);
-    lease.retry_count += 1;
-    let retry_count = lease.retry_count;
-    books.tell(retried.nth(retry_count))?;
+    flight.retry_count += 1;
+    let retry_count = flight.retry_count;
+    books.tell(Event::under(now, What::Retried, flight).nth(retry_count))?;
     Ok(Ok(Failed::RetryScheduled { retry_count }))
 }
 
@@ -152,13 +152,11 @@ pub fn heartbeat<B: Books>(
     now: Time,
 ) -> Result<Answer<Beaten>, B::Error> {
     let lease = match held(record, books, token, Verb::Heartbeat, now)? {
-        Ok(lease) => lease,
+        Ok(flight) => &mut flight.lease,
         Err(refused) => return Ok(Err(refused)),
     };
-    if let Some(expiry) = &mut lease.expiry {
-        expiry.at = renewed(Some(expiry.at), now, expiry.lease_ms);
-    }
-    Ok(Ok(Beaten { lease_expires_at: lease.expiry.map(|expiry| expiry.at) }))
+    lease.renew(now);
+    Ok(Ok(Beaten { lease_expires_at: lease.deadline() }))
 }
 
 /// `succeed`, and if that was accepted `tryAcquire` of what comes next: the head of the backlog, or else `next`.
@@ -194,34 +192,35 @@ pub fn skip<B: Books>(
         Some(Terminal::Failed) => return Ok(Skipped::AlreadyFailed),
         None => {}
     }
-    let mut event = Event::of(now, What::Skipped, offset).acted(by);
-    match record.lease.take_if(|lease| lease.offset == offset) {
-        Some(lease) => event = event.by(lease.token, lease.holder.as_ref()),
-        None => books.leave(offset)?,
-    }
+    let event = match record.in_flight.take_if(|flight| flight.offset == offset) {
+        Some(flight) => Event::under(now, What::Skipped, &flight),
+        None => {
+            books.leave(offset)?;
+            Event::of(now, What::Skipped, offset)
+        }
+    };
     books.end(offset, Terminal::Failed)?;
-    books.tell(event)?;
+    books.tell(event.acted(by))?;
     Ok(Skipped::Skipped)
 }
 
-/// The lease, if `token` is its token and it has not run out; else the document's error, counted into an event.
+/// The offset in flight, if its lease is held under `token`; else the document's error, counted into an event. The document
+/// guards by the token alone: whoever presents it is its holder.
 fn held<'r, B: Books>(
     record: &'r mut Record,
     books: &mut B,
     token: Token,
     verb: Verb,
     now: Time,
-) -> Result<Answer<&'r mut Lease>, B::Error> {
-    let refused = match &record.lease {
-        None => Refused::LeaseNotFound,
-        Some(lease) if lease.token != token => Refused::TokenMismatch,
-        Some(lease) if lease.expired(now) => Refused::LeaseLost(LostReason::Expired),
-        Some(_) => return Ok(record.lease.as_mut().ok_or(Refused::LeaseNotFound)),
+) -> Result<Answer<&'r mut InFlight>, B::Error> {
+    let lease = record.in_flight.as_ref().map(|flight| &flight.lease);
+    let presented = Presented { owner: lease.map_or("", |lease| &lease.owner), token, verb: None::<Verb> };
+    let judged = lease::judge::<_, ()>(presented, None, Some(record.last_token), lease, now).or_lost();
+    let refused = match (judged, &mut record.in_flight) {
+        (Ok(_), Some(flight)) => return Ok(Ok(flight)),
+        (Ok(_), None) => Refused::LeaseNotFound,
+        (Err(reason), in_flight) => Refused::lost_by(reason, in_flight.is_some()),
     };
     books.tell(Event::refused(now, verb, token, refused))?;
     Ok(Err(refused))
-}
-
-fn expiry(lease_ms: Option<u64>, now: Time) -> Option<Expiry> {
-    lease_ms.map(|lease_ms| Expiry { lease_ms, at: renewed(None, now, lease_ms), told: false })
 }

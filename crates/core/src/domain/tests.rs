@@ -60,8 +60,8 @@ fn scenario_4_retry() {
     let token = acquired(&mut a, 1);
     for n in 1..=3 {
         assert_eq!(a.fail(token, Time(NOW.0 + i64::from(n))), Ok(Failed::RetryScheduled { retry_count: n }));
-        let lease = a.record.lease.as_ref().unwrap();
-        assert_eq!((lease.acquired_at, lease.token, lease.retry_count), (NOW, token, n));
+        let flight = a.record.in_flight.as_ref().unwrap();
+        assert_eq!((flight.acquired_at, flight.lease.token, flight.retry_count), (NOW, token, n));
     }
 }
 
@@ -77,7 +77,7 @@ fn scenario_5_final_give_up() {
             a.fail(token, NOW).unwrap();
         }
         assert_eq!(a.fail(token, NOW), Ok(answer));
-        assert_eq!(a.record.lease, None);
+        assert_eq!(a.record.in_flight, None);
         assert_eq!(a.acquire(1, unnamed(), NOW), Ok(Acquired::AlreadyFailed));
     }
 }
@@ -112,7 +112,11 @@ fn walk(mut each: impl FnMut(&Domain, &Domain, u64)) {
             let before = it.clone();
             now = Time(now.0 + chance(60_000) as i64);
             let offset = chance(40);
-            let token = it.record.lease.as_ref().map_or(Token(5), |lease| Token(lease.token.0 - chance(8) as i64 / 7));
+            let token = it
+                .record
+                .in_flight
+                .as_ref()
+                .map_or(Token(5), |flight| Token(flight.lease.token.0 - chance(8) as i64 / 7));
             let holder: Option<Arc<str>> = [None, Some("a".into()), Some("b".into())][chance(3) as usize].clone();
             let lease_ms = [None, Some(100)][chance(2) as usize];
             let asker = Asker { holder: holder.as_ref(), lease_ms, base: Token(0) };
@@ -146,7 +150,7 @@ fn waiting(domain: &Domain) -> Vec<u64> {
 fn invariant_1_single_in_flight_unit() {
     // The type has room for one lease; what changes hands does so only through "none".
     walk(|before, after, _| {
-        if let (Some(old), Some(new)) = (&before.record.lease, &after.record.lease)
+        if let (Some(old), Some(new)) = (&before.record.in_flight, &after.record.in_flight)
             && old.offset != new.offset
         {
             assert!(after.book.ended.contains(old.offset), "an offset was pushed aside");
@@ -161,8 +165,8 @@ fn invariant_2_disjointness() {
         let waits = waiting(after);
         met += waits.len();
         assert!(waits.iter().all(|offset| !after.book.ended.contains(*offset)));
-        if let Some(lease) = &after.record.lease {
-            assert!(!waits.contains(&lease.offset) && !after.book.ended.contains(lease.offset));
+        if let Some(flight) = &after.record.in_flight {
+            assert!(!waits.contains(&flight.offset) && !after.book.ended.contains(flight.offset));
         }
     });
     assert!(met > 10_000, "the walk met only {met} waiting offsets");
@@ -175,7 +179,7 @@ fn invariant_3_fifo_discipline() {
         let kept: Vec<u64> = was.iter().copied().filter(|offset| is.contains(offset)).collect();
         assert!(is.starts_with(&kept), "what waits changed its order: {was:?} then {is:?}");
         let left: Vec<u64> = was.iter().copied().filter(|offset| !is.contains(offset)).collect();
-        let in_flight = after.record.lease.as_ref().map(|lease| lease.offset);
+        let in_flight = after.record.in_flight.as_ref().map(|flight| flight.offset);
         for offset in left {
             let skipped = after.book.failed.as_ref().is_some_and(|failed| failed.contains(offset));
             let acquired = in_flight == Some(offset) && was.first() == Some(&offset);
@@ -192,7 +196,7 @@ fn invariant_4_idempotence() {
             met += 1;
             assert!(after.book.ended.contains(offset));
             assert!(!waiting(after).contains(&offset));
-            assert!(after.record.lease.as_ref().is_none_or(|lease| lease.offset != offset));
+            assert!(after.record.in_flight.as_ref().is_none_or(|flight| flight.offset != offset));
         }
     });
     assert!(met > 1_000);
@@ -260,8 +264,8 @@ fn d4_a_takeover_keeps_place_age_and_retries() {
     assert_eq!(a.acquire(2, unnamed(), late), Ok(Acquired::Enqueued { expired_offset: Some(1) }));
     let second = a.acquire(1, unnamed(), late).unwrap().token().unwrap();
     assert!(second > first);
-    let lease = a.record.lease.clone().unwrap();
-    assert_eq!((lease.acquired_at, lease.retry_count, lease.expiry), (NOW, 1, None));
+    let flight = a.record.in_flight.clone().unwrap();
+    assert_eq!((flight.acquired_at, flight.retry_count, flight.lease.deadline()), (NOW, 1, None));
     assert_eq!(a.fail(first, late), Err(Refused::TokenMismatch));
     assert_eq!(a.succeed(second, late), Ok(Succeeded::NextHint { offset: 2 }));
 }
@@ -274,7 +278,7 @@ fn d4_the_takeover_beyond_the_limit_fails_the_offset() {
     a.acquire(1, short, NOW).unwrap();
     a.acquire(1, short, NOW.plus_ms(100)).unwrap();
     assert_eq!(a.acquire(1, short, NOW.plus_ms(200)), Ok(Acquired::AlreadyFailed));
-    assert_eq!(a.record.lease, None);
+    assert_eq!(a.record.in_flight, None);
     let whats: Vec<What> = a.events().iter().map(|event| event.what).collect();
     assert_eq!(whats, [What::Expired, What::TakenOver, What::Expired, What::TakeoversSpent]);
 }

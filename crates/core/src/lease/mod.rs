@@ -21,11 +21,22 @@ use std::fmt;
 /// A fencing number: what the store's one counter said when the unit was claimed (L2). It is not a secret; it is handed
 /// to user code so that *their* database can refuse an older writer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Token(pub i64);
 
 impl Token {
     /// The last there is: all stay below 2^53, so that they survive as JSON numbers.
     pub const MAX: Token = Token((1 << 53) - 1);
+
+    /// The token after this one, the last that was drawn (L2): larger also than those that were lost in a restore, for
+    /// then the epoch was raised, and `base` is its base.
+    #[must_use]
+    pub fn next(self, base: Token) -> Token {
+        let next = Token(self.0 + 1).max(base);
+        assert!(next <= Token::MAX, "the tokens are spent");
+        next
+    }
 }
 
 /// How often the counter of a store was moved ahead, and to where the last time (L2).
@@ -55,8 +66,7 @@ const PER_MS: i64 = 1 << 12;
 impl Tokens {
     /// The next token. Drawn after the unit is locked: one drawn before could be overtaken.
     pub fn draw(&mut self) -> Token {
-        assert!(self.last < Token::MAX, "the tokens of this store are spent");
-        self.last.0 += 1;
+        self.last = self.last.next(self.epoch.base);
         self.last
     }
 
@@ -160,7 +170,7 @@ impl Pulse {
 }
 
 /// The lease under which a unit is held.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// Who holds it.
     pub owner: String,
@@ -177,6 +187,9 @@ pub struct Lease {
 }
 
 impl Lease {
+    /// The span of a lease that never runs out, which only domains have (D4).
+    pub const ENDLESS: u64 = u64::MAX;
+
     /// A lease from `now` on.
     pub fn grant(owner: impl Into<String>, token: Token, lease_ms: u64, now: Time) -> Lease {
         let expires_at = renewed(None, now, lease_ms);
@@ -187,6 +200,18 @@ impl Lease {
     #[must_use]
     pub fn live(&self, now: Time) -> bool {
         live(self.expires_at, now)
+    }
+
+    /// For how long it was granted; `None` if it never runs out.
+    #[must_use]
+    pub fn span_ms(&self) -> Option<u64> {
+        Some(self.lease_ms).filter(|ms| *ms != Lease::ENDLESS)
+    }
+
+    /// When it runs out, if it does.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Time> {
+        self.span_ms().map(|_| self.expires_at)
     }
 
     /// Renews it by what was granted (Q3); the new deadline.

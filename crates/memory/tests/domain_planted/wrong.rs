@@ -61,7 +61,7 @@ impl Wrong {
         verb: impl FnOnce(&mut Domain, Token, Time) -> Answer<T>,
     ) -> Answer<T> {
         let done = self.with(&held.domain, false, |domain, _, now| {
-            let current = domain.record.lease.as_ref().map(|lease| lease.token);
+            let current = domain.record.in_flight.as_ref().map(|flight| flight.lease.token);
             let token = if self.is(unfenced) { current.unwrap_or(held.token) } else { held.token };
             let refusals = domain.book.told.clone();
             let answer = verb(domain, token, now);
@@ -75,24 +75,24 @@ impl Wrong {
 
     fn acquire(&self, domain: &mut Domain, offset: u64, asker: Asker<'_>, now: Time) -> Answer<Acquired> {
         let before = domain.clone();
-        let lease = before.record.lease.as_ref();
-        let expired = lease.filter(|lease| lease.expired(now));
+        let flight = before.record.in_flight.as_ref();
+        let expired = flight.filter(|flight| !flight.lease.live(now));
         match self.bug {
-            Bug::ExpiredToTail if expired.is_some_and(|lease| lease.offset != offset) => {
-                let old = domain.record.lease.take().expect("it expired").offset;
+            Bug::ExpiredToTail if expired.is_some_and(|flight| flight.offset != offset) => {
+                let old = domain.record.in_flight.take().expect("it expired").offset;
                 done(domain.book.wait(old, now));
                 return domain.acquire(offset, asker, now);
             }
-            Bug::TakeoverOfLive if lease.is_some_and(|lease| lease.offset == offset && lease.expiry.is_some()) => {
-                if let Some(expiry) = domain.record.lease.as_mut().and_then(|lease| lease.expiry.as_mut()) {
-                    expiry.at = now;
-                }
+            Bug::TakeoverOfLive
+                if flight.is_some_and(|flight| flight.offset == offset && flight.lease.deadline().is_some()) =>
+            {
+                domain.record.in_flight.iter_mut().for_each(|flight| flight.lease.expires_at = now);
             }
             Bug::TakeoversUnlimited => domain.record.settings.takeovers_max = None,
-            Bug::OrderIgnored if lease.is_none() => done(domain.book.leave(offset)),
+            Bug::OrderIgnored if flight.is_none() => done(domain.book.leave(offset)),
             _ => {}
         }
-        if self.is(Bug::OrderIgnored) && lease.is_none() {
+        if self.is(Bug::OrderIgnored) && flight.is_none() {
             let waiting = domain.book.backlog.take();
             let answer = domain.acquire(offset, asker, now);
             domain.book.backlog = waiting;
@@ -108,7 +108,7 @@ impl Wrong {
                 waiting.iter().for_each(|(waits, since)| done(domain.book.wait(*waits, *since)));
             }
         }
-        let current = lease.map(|lease| (lease.token, lease.retry_count, lease.holder.clone()));
+        let current = flight.map(|flight| (flight.lease.token, flight.retry_count, flight.holder()));
         match (self.bug, &mut answer, current) {
             (Bug::TokenToAnyCaller, Ok(answer @ Acquired::HeldByOther), Some((token, ..))) => {
                 *answer = Acquired::AlreadyAcquired { token };
@@ -118,11 +118,11 @@ impl Wrong {
             }
             (Bug::FailedSaidProcessed, Ok(answer @ Acquired::AlreadyFailed), _) => *answer = Acquired::AlreadyProcessed,
             (bug, Ok(Acquired::Acquired { token }), Some((old, retries, _))) => {
-                let taken = domain.record.lease.as_mut().expect("it was just acquired");
+                let taken = domain.record.in_flight.as_mut().expect("it was just acquired");
                 match bug {
                     Bug::AgeChangedOnTakeover => taken.acquired_at = now,
                     Bug::RetriesForgottenOnTakeover if retries > 0 => taken.retry_count = 0,
-                    Bug::TokenKeptOnTakeover => (taken.token, *token) = (old, old),
+                    Bug::TokenKeptOnTakeover => (taken.lease.token, *token) = (old, old),
                     _ => {}
                 }
             }
@@ -132,11 +132,11 @@ impl Wrong {
     }
 
     fn succeed(&self, domain: &mut Domain, token: Token, now: Time) -> Answer<Succeeded> {
-        let offset = domain.record.lease.as_ref().map(|lease| lease.offset);
+        let offset = domain.record.in_flight.as_ref().map(|flight| flight.offset);
         if self.is(Bug::ExpiredSucceeds) {
-            domain.record.lease.iter_mut().for_each(|lease| {
-                if lease.token == token {
-                    lease.expiry = None;
+            domain.record.in_flight.iter_mut().for_each(|flight| {
+                if flight.lease.token == token {
+                    flight.lease.expires_at = Time::MAX;
                 }
             });
         }
@@ -168,7 +168,7 @@ impl Wrong {
         domain.record.settings = settings;
         match (self.bug, answer) {
             (Bug::HeadPoppedByGivingUp, Ok(Failed::GiveUpNextHint { offset })) => done(domain.book.leave(offset)),
-            (Bug::RetryDropsLease, Ok(Failed::RetryScheduled { retry_count: 2 })) => domain.record.lease = None,
+            (Bug::RetryDropsLease, Ok(Failed::RetryScheduled { retry_count: 2 })) => domain.record.in_flight = None,
             (Bug::FailRenews, Ok(Failed::RetryScheduled { .. })) => drop(domain.heartbeat(token, now).is_ok()),
             _ => {}
         }
@@ -176,27 +176,26 @@ impl Wrong {
     }
 
     fn heartbeat(&self, domain: &mut Domain, token: Token, now: Time) -> Answer<Beaten> {
-        let lease = domain.record.lease.clone();
-        if self.is(Bug::ZombieHeartbeat) {
-            let held = domain.record.lease.as_mut().filter(|lease| lease.token == token);
-            if let Some(expiry) = held.and_then(|lease| lease.expiry.as_mut()) {
-                expiry.at = expiry.at.max(now.plus_ms(1));
-            }
+        let before = domain.record.in_flight.clone();
+        if self.is(Bug::ZombieHeartbeat)
+            && let Some(flight) = domain.record.in_flight.as_mut().filter(|flight| flight.lease.token == token)
+        {
+            flight.lease.expires_at = flight.lease.expires_at.max(now.plus_ms(1));
         }
-        let end = lease.as_ref().and_then(|lease| lease.expiry.as_ref()).map(|expiry| Time(expiry.at.0 - 1));
+        let end = before.as_ref().and_then(|flight| flight.lease.deadline()).map(|at| Time(at.0 - 1));
         let from = end.filter(|end| self.is(Bug::RenewedFromItsEnd) && *end > now).unwrap_or(now);
         let answer = domain.heartbeat(token, from);
         if self.is(Bug::HeartbeatIdle) {
-            domain.record.lease = lease;
+            domain.record.in_flight = before;
         }
         answer
     }
 
     fn skip(&self, domain: &mut Domain, offset: u64, now: Time) -> Skipped {
-        let before = domain.record.lease.clone().filter(|lease| lease.offset == offset);
+        let before = domain.record.in_flight.clone().filter(|flight| flight.offset == offset);
         let answer = domain.skip(offset, &Actor::default(), now);
         if self.is(Bug::SkipLeavesLease) && answer == Skipped::Skipped && before.is_some() {
-            domain.record.lease = before;
+            domain.record.in_flight = before;
         }
         if self.is(Bug::SkipMovesRest)
             && let Some((head, since)) = domain.book.backlog.as_ref().and_then(|backlog| backlog.head())
@@ -314,10 +313,9 @@ impl Wrongly for Wrong {
             recovered.expired += 1;
             recovered.failed += u32::from(domain.expire(now));
             match self.bug {
-                Bug::RecoveryClears => domain.record.lease = None,
+                Bug::RecoveryClears => domain.record.in_flight = None,
                 Bug::RecoveryRepeats => {
-                    let expiry = domain.record.lease.as_mut().and_then(|lease| lease.expiry.as_mut());
-                    expiry.into_iter().for_each(|expiry| expiry.told = false);
+                    domain.record.in_flight.iter_mut().for_each(|flight| flight.expiry_told = false);
                 }
                 _ => {}
             }

@@ -1,6 +1,14 @@
 -- The books of a domain: what ended, what waits, what happened. Callers hold the domain's row, and write it back.
 
--- How an offset ended: `processed`, `failed`, or null if it has not (D6: one step down one index, mostly none).
+-- Whether one of the ranges beside the one that grew last holds an offset (D6: one step down one index).
+create or replace function tenure.domain_holds(of_domain bigint, of_failed boolean, of_offset bigint) returns boolean
+language sql stable as $$
+    select coalesce((select r.to_offset from tenure.domain_range r
+                      where r.domain = of_domain and r.failed = of_failed and r.from_offset <= of_offset
+                      order by r.from_offset desc limit 1) >= of_offset, false)
+$$;
+
+-- How an offset ended: `processed`, `failed`, or null if it has not (D6: mostly without a look at the ranges).
 create or replace function tenure.domain_terminal(d tenure.domain, of_offset bigint) returns text
 language plpgsql stable as $$
 begin
@@ -9,98 +17,73 @@ begin
         return null;
     end if;
     if not of_offset between d.ended_from and d.ended_to
-       and (d.ended_others = 0
-            or coalesce((select e.to_offset from tenure.domain_ended e
-                          where e.domain = d.id and e.from_offset <= of_offset
-                          order by e.from_offset desc limit 1), -1) < of_offset) then
+       and (d.ended_others = 0 or not tenure.domain_holds(d.id, false, of_offset)) then
         return null;
     end if;
     if of_offset between d.failed_from and d.failed_to
-       or d.any_failed
-          and coalesce((select f.to_offset from tenure.domain_failed f
-                         where f.domain = d.id and f.from_offset <= of_offset
-                         order by f.from_offset desc limit 1), -1) >= of_offset then
+       or d.failed_others > 0 and tenure.domain_holds(d.id, true, of_offset) then
         return 'failed';
     end if;
     return 'processed';
 end $$;
 
--- Adds an offset to what ended; the caller has looked that it had not. Ranges that touch become one.
-create or replace function tenure.domain_end(inout d tenure.domain, of_offset bigint, failed boolean)
-language plpgsql as $$
+-- Adds an offset to the ranges of all that ended, or of those that failed; the caller has looked that it is in none.
+-- Ranges that touch become one, which is the one that grew last; it is on the domain's row, and the `others` are here.
+create or replace function tenure.domain_grow(
+    of_domain bigint, of_failed boolean, of_offset bigint,
+    inout last_from bigint, inout last_to bigint, inout others bigint
+) language plpgsql as $$
 declare
-    others boolean := d.ended_others > 0;
+    before bigint := others;
     from_new bigint := of_offset;
     to_new bigint := of_offset;
-    below tenure.domain_ended;
+    below tenure.domain_range;
     taken bigint;
 begin
-    if d.ended_to = of_offset - 1 then
-        from_new := d.ended_from;
-    elsif d.ended_from - 1 = of_offset then
-        to_new := d.ended_to;
-    elsif d.ended_to is not null then
-        insert into tenure.domain_ended values (d.id, d.ended_from, d.ended_to);
-        d.ended_others := d.ended_others + 1;
+    if last_to = of_offset - 1 then
+        from_new := last_from;
+    elsif last_from - 1 = of_offset then
+        to_new := last_to;
+    elsif last_to is not null then
+        insert into tenure.domain_range values (of_domain, of_failed, last_from, last_to);
+        others := others + 1;
     end if;
-    if others and from_new = of_offset then
-        select * into below from tenure.domain_ended e where e.domain = d.id and e.from_offset < of_offset
-         order by e.from_offset desc limit 1;
+    if before > 0 and from_new = of_offset then
+        select * into below from tenure.domain_range r
+         where r.domain = of_domain and r.failed = of_failed and r.from_offset < of_offset
+         order by r.from_offset desc limit 1;
         if below.to_offset = of_offset - 1 then
-            delete from tenure.domain_ended e where e.domain = d.id and e.from_offset = below.from_offset;
-            d.ended_others := d.ended_others - 1;
+            delete from tenure.domain_range r
+             where r.domain = of_domain and r.failed = of_failed and r.from_offset = below.from_offset;
+            others := others - 1;
             from_new := below.from_offset;
         end if;
     end if;
     -- No offset follows the last one there is.
-    if others and to_new = of_offset and of_offset < 9223372036854775807 then
-        delete from tenure.domain_ended e where e.domain = d.id and e.from_offset = of_offset + 1
-        returning e.to_offset into taken;
+    if before > 0 and to_new = of_offset and of_offset < 9223372036854775807 then
+        delete from tenure.domain_range r
+         where r.domain = of_domain and r.failed = of_failed and r.from_offset = of_offset + 1
+        returning r.to_offset into taken;
         if taken is not null then
-            d.ended_others := d.ended_others - 1;
+            others := others - 1;
             to_new := taken;
         end if;
     end if;
-    d.ended_from := from_new;
-    d.ended_to := to_new;
-    d.ended_top := greatest(d.ended_top, to_new);
-    if failed then
-        d := tenure.domain_end_failed(d, of_offset);
-    end if;
+    last_from := from_new;
+    last_to := to_new;
 end $$;
 
--- Adds an offset to what failed, in the same way.
-create or replace function tenure.domain_end_failed(inout d tenure.domain, of_offset bigint) language plpgsql as $$
-declare
-    others boolean := d.any_failed;
-    from_new bigint := of_offset;
-    to_new bigint := of_offset;
-    below tenure.domain_failed;
-    taken bigint;
+-- An offset ended; the caller has looked that it had not.
+create or replace function tenure.domain_end(inout d tenure.domain, of_offset bigint, failed boolean)
+language plpgsql as $$
 begin
-    if d.failed_to = of_offset - 1 then
-        from_new := d.failed_from;
-    elsif d.failed_from - 1 = of_offset then
-        to_new := d.failed_to;
-    elsif d.failed_to is not null then
-        insert into tenure.domain_failed values (d.id, d.failed_from, d.failed_to);
-        d.any_failed := true;
+    select g.last_from, g.last_to, g.others into d.ended_from, d.ended_to, d.ended_others
+      from tenure.domain_grow(d.id, false, of_offset, d.ended_from, d.ended_to, d.ended_others) g;
+    d.ended_top := greatest(d.ended_top, d.ended_to);
+    if failed then
+        select g.last_from, g.last_to, g.others into d.failed_from, d.failed_to, d.failed_others
+          from tenure.domain_grow(d.id, true, of_offset, d.failed_from, d.failed_to, d.failed_others) g;
     end if;
-    if others and from_new = of_offset then
-        select * into below from tenure.domain_failed f where f.domain = d.id and f.from_offset < of_offset
-         order by f.from_offset desc limit 1;
-        if below.to_offset = of_offset - 1 then
-            delete from tenure.domain_failed f where f.domain = d.id and f.from_offset = below.from_offset;
-            from_new := below.from_offset;
-        end if;
-    end if;
-    if others and to_new = of_offset and of_offset < 9223372036854775807 then
-        delete from tenure.domain_failed f where f.domain = d.id and f.from_offset = of_offset + 1
-        returning f.to_offset into taken;
-        to_new := coalesce(taken, of_offset);
-    end if;
-    d.failed_from := from_new;
-    d.failed_to := to_new;
 end $$;
 
 -- The first offset that waits, or null.
@@ -127,6 +110,19 @@ begin
         delete from tenure.domain_event e where e.domain = d.id and e.seq = d.event_seq - 100;
     end if;
 end $$;
+
+-- The document's words for a lease that is not held under this token (D1), null if it is: core's `Refused::lost_by`. The
+-- document guards by the token alone.
+create or replace function tenure.domain_lost(d tenure.domain, under_token bigint, now timestamptz) returns text
+language sql immutable as $$
+    select case when v.lost = 'expired' then 'lease_lost'
+                when v.lost is not null and d.current_offset is null then 'lease_not_found'
+                when v.lost is not null then 'token_mismatch' end
+      from tenure.judge_claim(
+           null, under_token, false, null, null, null, d.last_token,
+           case when d.current_offset is not null and d.last_token = under_token
+                then coalesce(d.expires_at, 'infinity') end, now) v
+$$;
 
 -- A write was refused (L8): counted by token and code. Beyond a hundred, those refused the longest ago give way.
 create or replace function tenure.domain_refuse(
@@ -166,7 +162,7 @@ create or replace function tenure.domain_grant(
     inout d tenure.domain, base bigint, holder text, lease_ms bigint, now timestamptz
 ) language plpgsql immutable as $$
 begin
-    d.last_token := greatest(d.last_token + 1, base);
+    d.last_token := tenure.next_token(d.last_token, base);
     d.holder := domain_grant.holder;
     d.lease_ms := domain_grant.lease_ms;
     d.expires_at := tenure.later(now, domain_grant.lease_ms);
@@ -196,8 +192,9 @@ create or replace function tenure.domain_save(d tenure.domain) returns void lang
     update tenure.domain t
        set last_token = d.last_token, current_offset = d.current_offset, acquired_at = d.acquired_at,
            lease_ms = d.lease_ms, expires_at = d.expires_at, ended_from = d.ended_from, ended_to = d.ended_to,
-           ended_top = d.ended_top, failed_from = d.failed_from, failed_to = d.failed_to, waiting_seq = d.waiting_seq, event_seq = d.event_seq, backlog_len = d.backlog_len,
-           ended_others = d.ended_others, retry_count = d.retry_count, takeovers = d.takeovers,
-           expiry_told = d.expiry_told, any_failed = d.any_failed, holder = d.holder
+           ended_top = d.ended_top, ended_others = d.ended_others, failed_from = d.failed_from, failed_to = d.failed_to,
+           failed_others = d.failed_others, waiting_seq = d.waiting_seq, event_seq = d.event_seq,
+           backlog_len = d.backlog_len, retry_count = d.retry_count, takeovers = d.takeovers,
+           expiry_told = d.expiry_told, holder = d.holder
      where t.id = d.id;
 $$;

@@ -7,8 +7,7 @@
 -- Reply       `word`, in the document's words or as the code of the refusal; `fact`: the hint, the expired offset, the
 --             expected offset or the count of retries.
 create or replace function tenure.domain_step(
-    verb text, inout d tenure.domain, of_offset bigint, of_token bigint, of_holder text, of_lease_ms bigint, base bigint,
-    now timestamptz, by_actor text default null,
+    verb text, inout d tenure.domain, ask tenure.domain_ask, base bigint, now timestamptz, by_actor text default null,
     out word text, out told bigint, out fact bigint, out until timestamptz, out changed boolean
 ) language plpgsql set enable_seqscan = off set jit = off as $$
 declare
@@ -21,23 +20,17 @@ begin
     expired := coalesce(d.current_offset is not null and d.expires_at <= now, false);
 
     if verb in ('succeed', 'fail', 'heartbeat') then
-        if d.current_offset is null then
-            word := 'lease_not_found';
-        elsif d.last_token <> of_token then
-            word := 'token_mismatch';
-        elsif expired then
-            word := 'lease_lost';
-        end if;
+        word := tenure.domain_lost(d, ask.token, now);
         if word is not null then
             if d.id is not null then
-                perform tenure.domain_refuse(d, word, greatest(of_token, 0), domain_step.verb, now);
+                perform tenure.domain_refuse(d, word, greatest(ask.token, 0), domain_step.verb, now);
             end if;
             return;
         end if;
     end if;
 
     if verb in ('acquire', 'skip') then
-        ended := tenure.domain_terminal(d, of_offset);
+        ended := tenure.domain_terminal(d, ask.at_offset);
         if ended is not null then
             word := case ended when 'failed' then 'ALREADY_FAILED' else 'ALREADY_PROCESSED' end;
             return;
@@ -48,23 +41,23 @@ begin
     when 'acquire' then
         if d.current_offset is null then
             head := tenure.domain_head(d);
-            if head <> of_offset then
+            if head <> ask.at_offset then
                 word := 'backlog_ordering';
                 fact := head;
                 return;
             end if;
             if head is not null then
-                delete from tenure.domain_waiting w where w.domain = d.id and w.waiting_offset = of_offset;
+                delete from tenure.domain_waiting w where w.domain = d.id and w.waiting_offset = ask.at_offset;
                 d.backlog_len := d.backlog_len - 1;
             end if;
-            d := tenure.domain_grant(d, base, of_holder, of_lease_ms, now);
-            d.current_offset := of_offset;
+            d := tenure.domain_grant(d, base, ask.holder, ask.lease_ms, now);
+            d.current_offset := ask.at_offset;
             d.acquired_at := now;
             word := 'ACQUIRED';
             told := d.last_token;
-        elsif d.current_offset <> of_offset then
+        elsif d.current_offset <> ask.at_offset then
             insert into tenure.domain_waiting (domain, seq, waiting_offset, since)
-            values (d.id, d.waiting_seq + 1, of_offset, now) on conflict (domain, waiting_offset) do nothing;
+            values (d.id, d.waiting_seq + 1, ask.at_offset, now) on conflict (domain, waiting_offset) do nothing;
             get diagnostics moved = row_count;
             word := 'ENQUEUED';
             fact := case when expired then d.current_offset end;
@@ -74,7 +67,7 @@ begin
             d.waiting_seq := d.waiting_seq + 1;
             d.backlog_len := d.backlog_len + 1;
         elsif not expired then
-            word := case when d.holder is null or d.holder is not distinct from of_holder
+            word := case when d.holder is null or d.holder is not distinct from ask.holder
                          then 'ALREADY_ACQUIRED' else 'HELD_BY_OTHER' end;
             told := case word when 'ALREADY_ACQUIRED' then d.last_token end;
             return;
@@ -83,9 +76,9 @@ begin
             if d.current_offset is null then
                 word := 'ALREADY_FAILED';
             else
-                d := tenure.domain_grant(d, base, of_holder, of_lease_ms, now);
+                d := tenure.domain_grant(d, base, ask.holder, ask.lease_ms, now);
                 d.takeovers := d.takeovers + 1;
-                d := tenure.domain_tell(d, 'taken_over', of_offset, d.last_token, d.holder, d.takeovers, now);
+                d := tenure.domain_tell(d, 'taken_over', ask.at_offset, d.last_token, d.holder, d.takeovers, now);
                 word := 'ACQUIRED';
                 told := d.last_token;
             end if;
@@ -114,35 +107,34 @@ begin
         word := 'RENEWED';
     when 'skip' then
         word := 'SKIPPED';
-        if d.current_offset = of_offset then
-            d := tenure.domain_tell(d, 'skipped', of_offset, d.last_token, d.holder, null, now,
+        if d.current_offset = ask.at_offset then
+            d := tenure.domain_tell(d, 'skipped', ask.at_offset, d.last_token, d.holder, null, now,
                                     tenure.actor(by_actor));
             d := tenure.domain_clear(d);
         else
-            d := tenure.domain_tell(d, 'skipped', of_offset, null, null, null, now, tenure.actor(by_actor));
+            d := tenure.domain_tell(d, 'skipped', ask.at_offset, null, null, null, now, tenure.actor(by_actor));
             if d.backlog_len > 0 then
-                delete from tenure.domain_waiting w where w.domain = d.id and w.waiting_offset = of_offset;
+                delete from tenure.domain_waiting w where w.domain = d.id and w.waiting_offset = ask.at_offset;
                 get diagnostics moved = row_count;
                 d.backlog_len := d.backlog_len - moved;
             end if;
         end if;
-        d := tenure.domain_end(d, of_offset, true);
+        d := tenure.domain_end(d, ask.at_offset, true);
     end case;
     changed := true;
 end $$;
 
 -- One verb on one domain, which its caller holds.
 create or replace function tenure.domain_one(
-    verb text, of_name text, of_offset bigint, of_token bigint, of_holder text, of_lease_ms bigint, base bigint,
-    now timestamptz,
+    verb text, ask tenure.domain_ask, base bigint, now timestamptz,
     out word text, out told bigint, out fact bigint, out until timestamptz
 ) language plpgsql set enable_seqscan = off set jit = off as $$
 declare
     d tenure.domain;
     done record;
 begin
-    select t.* into d from tenure.domain t where t.name = of_name;
-    select s.* into done from tenure.domain_step(verb, d, of_offset, of_token, of_holder, of_lease_ms, base, now) s;
+    select t.* into d from tenure.domain t where t.name = ask.name;
+    select s.* into done from tenure.domain_step(verb, d, ask, base, now) s;
     if done.changed then
         perform tenure.domain_save(done.d);
     end if;
@@ -166,37 +158,41 @@ begin
     end if;
 end $$;
 
--- Locks domains in one order (L10). Returns the names, null in the place of one that is not there: a domain that another
--- makes a moment later is seen by the statements that follow, but nobody keeps others from it.
-create or replace function tenure.domain_lock(names text[]) returns text[] language plpgsql as $$
+-- Reads what is asked of domains, and locks them in one order (L10); those that are missing are made first, if `make`.
+-- Parameters  `asked`: an array of objects, each with the fields of `domain_ask` that its verb has.
+-- Reply       what is asked, without its name where the domain is not there: one that another makes a moment later is seen
+--             by the statements that follow, but nobody keeps others from it.
+create or replace function tenure.domain_lock(asked jsonb, make boolean) returns tenure.domain_ask[] language plpgsql as $$
 declare
+    asks tenure.domain_ask[] := array(select r from jsonb_populate_recordset(null::tenure.domain_ask, asked) r);
+    names text[] := array(select distinct a.name from unnest(asks) a);
     locked text[];
 begin
+    if make then
+        perform tenure.domain_make(names);
+    end if;
     select array_agg(l.name) into locked
       from (select d.name from tenure.domain d where d.name = any (names) order by d.name for no key update) l;
-    -- A name may have been given twice.
-    if cardinality(locked) = cardinality(names)
-       or cardinality(locked) = (select count(distinct n.name) from unnest(names) as n(name)) then
-        return names;
+    if cardinality(locked) = cardinality(names) then
+        return asks;
     end if;
-    return array(select case when n.name = any (locked) then n.name end
-                   from unnest(names) with ordinality as n(name, ord) order by n.ord);
+    return array(select row(case when a.name = any (locked) then a.name end, a.at_offset, a.token, a.holder,
+                            a.lease_ms)::tenure.domain_ask
+                   from unnest(asks) with ordinality as a(name, at_offset, token, holder, lease_ms, ord) order by a.ord);
 end $$;
 
 -- One verb on many domains, each in the order of the call; a name may come more than once. For verbs without a quick way,
 -- and for what a call asks of a domain after its first.
--- Parameters  of `acquire` offsets, holders and spans; of `fail` tokens; of `skip` offsets, and who does it. The others
---             are null.
+-- Parameters  `asked` as in `domain_lock`; of `skip` who does it.
 -- Writes      each row once, whatever is asked of it: a row that one transaction has written a thousand times is found
 --             by walking over all it was.
-create or replace function tenure.domain_each(
-    verb text, names text[], offsets bigint[], tokens bigint[], holders text[], lease_mss bigint[],
-    by_actor text default null
-) returns table (ord bigint, word text, told bigint, fact bigint, until timestamptz) language plpgsql
+create or replace function tenure.domain_each(verb text, asked jsonb, by_actor text default null)
+returns table (ord bigint, word text, told bigint, fact bigint, until timestamptz) language plpgsql
   set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set jit = off as $$
 #variable_conflict use_column
 declare
+    asks tenure.domain_ask[];
     base bigint;
     now timestamptz;
     item record;
@@ -205,17 +201,13 @@ declare
     changed boolean := false;
 begin
     perform tenure.durably();
-    if verb in ('acquire', 'skip') then
-        perform tenure.domain_make(names);
-    end if;
-    names := tenure.domain_lock(names);
+    asks := tenure.domain_lock(asked, verb in ('acquire', 'skip'));
     now := tenure.clock();
     if verb = 'acquire' then
         base := tenure.token_base();
     end if;
     for item in
-        select i.* from unnest(names, offsets, tokens, holders, lease_mss) with ordinality
-                        as i(name, at_offset, token, holder, lease_ms, ord)
+        select i.name, i.ord from unnest(asks) with ordinality as i(name, at_offset, token, holder, lease_ms, ord)
          order by i.name collate "C", i.ord
     loop
         if item.name is null or d.name is distinct from item.name then
@@ -225,9 +217,7 @@ begin
             changed := false;
             select t.* into d from tenure.domain t where t.name = item.name;
         end if;
-        select s.* into done
-          from tenure.domain_step(verb, d, item.at_offset, item.token, item.holder, item.lease_ms, base, now,
-                                  by_actor) s;
+        select s.* into done from tenure.domain_step(verb, d, asks[item.ord], base, now, by_actor) s;
         d := done.d;
         changed := changed or done.changed;
         ord := item.ord;
@@ -244,13 +234,12 @@ end $$;
 
 -- The same for whoever holds offsets; to skip one that nobody holds is the operator's.
 -- Rights      the owner's.
-create or replace function tenure.domain_in_turn(
-    verb text, names text[], offsets bigint[], tokens bigint[], holders text[], lease_mss bigint[]
-) returns table (ord bigint, word text, told bigint, fact bigint, until timestamptz) language plpgsql
+create or replace function tenure.domain_in_turn(verb text, asked jsonb)
+returns table (ord bigint, word text, told bigint, fact bigint, until timestamptz) language plpgsql
   security definer set search_path = pg_catalog, pg_temp as $$
 begin
     if (verb in ('acquire', 'succeed', 'fail', 'heartbeat')) is not true then
         perform tenure.refuse('out_of_bounds', '`verb` must be acquire, succeed, fail or heartbeat');
     end if;
-    return query select * from tenure.domain_each(verb, names, offsets, tokens, holders, lease_mss);
+    return query select * from tenure.domain_each(verb, asked);
 end $$;

@@ -1,28 +1,26 @@
--- Succeeds with what is in flight (D1), each domain answered on its own; and, where `nexts` is given, acquires in the
--- same step what comes next: the head of the backlog, or else the offset named (null: none).
--- Parameters  one array element for each write, no name twice. Without `nexts` the last three are null.
+-- Succeeds with what is in flight (D1), each domain answered on its own; and, where it `advances`, acquires in the same step
+-- what comes next: the head of the backlog, or else the offset named (null: none).
+-- Parameters  `asked` as in `domain_lock`, no name twice: the token, and of an advance offset, holder and span.
 -- Guard       the token of the lease, and a lease that has not run out, judged after the rows are locked (L4, L5).
 -- Quick way   the offset lies beyond everything that ended: one update of all such rows. The range that grew last
 --             grows, or gives way to a new one.
 -- Reply       `hint` is what waits first; `next_offset` what was asked for next, and `next_word`, `next_told` the answer.
-create or replace function tenure.domain_succeed(
-    names text[], tokens bigint[], nexts bigint[] default null, holders text[] default null,
-    lease_mss bigint[] default null
-) returns table (ord bigint, word text, hint bigint, next_offset bigint, next_word text, next_told bigint)
+create or replace function tenure.domain_succeed(asked jsonb, advances boolean default false)
+returns table (ord bigint, word text, hint bigint, next_offset bigint, next_word text, next_told bigint)
   language plpgsql security definer set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
 #variable_conflict use_column
 declare
-    advances boolean := nexts is not null;
+    asks tenure.domain_ask[];
     base bigint;
     now timestamptz;
     quick record;
-    item record;
+    ask tenure.domain_ask;
     one record;
 begin
     perform tenure.durably();
-    names := tenure.domain_lock(names);
+    asks := tenure.domain_lock(asked, false);
     now := tenure.clock();
     if advances then
         base := tenure.token_base();
@@ -33,8 +31,7 @@ begin
                coalesce(d.ended_to = d.current_offset - 1, false) as joins,
                w.seq, w.waiting_offset,
                coalesce(w.waiting_offset, i.next) as next
-          from unnest(names, tokens, nexts, holders, lease_mss) with ordinality
-               as i(name, token, next, holder, lease_ms, ord)
+          from unnest(asks) with ordinality as i(name, next, token, holder, lease_ms, ord)
           cross join lateral (select * from tenure.domain d where d.name = i.name limit 1) d
           left join lateral (select w.seq, w.waiting_offset from tenure.domain_waiting w
                               where w.domain = d.id order by w.seq limit 1) w on d.backlog_len > 0
@@ -46,8 +43,8 @@ begin
            -- An offset that waits has not ended; one that is only named must be beyond what has.
            and (not advances or w.seq is not null or i.next is null or i.next > d.current_offset)
     ), moved as (
-        insert into tenure.domain_ended (domain, from_offset, to_offset)
-        select h.id, h.ended_from, h.ended_to from held h where h.ended_to is not null and not h.joins
+        insert into tenure.domain_range (domain, failed, from_offset, to_offset)
+        select h.id, false, h.ended_from, h.ended_to from held h where h.ended_to is not null and not h.joins
     ), popped as (
         delete from tenure.domain_waiting w using held h
          where advances and w.domain = h.id and w.seq = h.seq
@@ -57,7 +54,7 @@ begin
                ended_to = h.done, ended_top = h.done,
                ended_others = d.ended_others + case when h.ended_to is not null and not h.joins then 1 else 0 end,
                retry_count = 0, takeovers = 0, expiry_told = false,
-               last_token = case when advances and h.next is not null then greatest(d.last_token + 1, base)
+               last_token = case when advances and h.next is not null then tenure.next_token(d.last_token, base)
                                  else d.last_token end,
                current_offset = case when advances then h.next end,
                acquired_at = case when advances and h.next is not null then now end,
@@ -77,27 +74,23 @@ begin
                case when advances then q.next end, case when advances and q.next is not null then 'ACQUIRED' end,
                case when advances and q.next is not null then q.token end
           from unnest(quick.ords, quick.hints, quick.nexts, quick.tokens) as q(ord, hint, next, token);
-    if coalesce(cardinality(quick.ords), 0) = cardinality(names) then
-        return;
-    end if;
-    for item in
-        select i.* from unnest(names, tokens, nexts, holders, lease_mss) with ordinality
-                        as i(name, token, next, holder, lease_ms, ord)
+    for ord in
+        select i.ord from generate_subscripts(asks, 1) as i(ord)
          where quick.ords is null or i.ord <> all (quick.ords)
          order by i.ord
     loop
-        select o.* into one from tenure.domain_one('succeed', item.name, null, item.token, null, null, null, now) o;
-        ord := item.ord;
+        ask := asks[ord];
+        select o.* into one from tenure.domain_one('succeed', ask, null, now) o;
         word := one.word;
         hint := one.fact;
         next_offset := null;
         next_word := null;
         next_told := null;
         if advances and one.word in ('NO_BACKLOG', 'NEXT_HINT') then
-            next_offset := coalesce(one.fact, item.next);
+            next_offset := coalesce(one.fact, ask.at_offset);
             if next_offset is not null then
-                select o.* into one from tenure.domain_one(
-                    'acquire', item.name, next_offset, null, item.holder, item.lease_ms, base, now) o;
+                ask.at_offset := next_offset;
+                select o.* into one from tenure.domain_one('acquire', ask, base, now) o;
                 next_word := one.word;
                 next_told := one.told;
             end if;

@@ -1,4 +1,4 @@
--- Judges a write that is not plainly held (L3, L4, L12), for jobs, units, syncs and chunks alike: core's `lease::judge`.
+-- Judges a write that is not plainly held (L3, L4, L12), for jobs, units, syncs, chunks and domains alike: core's `lease::judge`.
 -- Parameters  `by_verb` is null for a heartbeat. `ended`: the presented claim, of that owner and token, has ended and is
 --             remembered; by which verb of its holder's, or else whether it was cancelled, and where it left the unit.
 --             `last_token`: of the last claim of the unit that is remembered. `held_until`: the deadline of the lease

@@ -1,9 +1,10 @@
-//! The verbs: arrays out, words back. What a call asks of one domain more than once happens in the order of the call.
+//! The verbs: what is asked of each domain goes out, words come back. What a call asks of one domain more than once happens in the order of the call.
 
 use super::look;
 use crate::PostgresStore;
 use crate::upkeep::first;
-use crate::value::{At, get};
+use crate::value::{at_opt, get};
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tenure_core::domain::{
@@ -22,24 +23,17 @@ pub(super) async fn acquire(store: &PostgresStore, acquires: Vec<Acquire>) -> Re
     // What a call asks of a domain after its first goes one by one: it mostly waits.
     let mut again: Vec<(usize, Acquire)> = rounds.flatten().collect();
     again.sort_by_key(|(i, _)| *i);
-    let quick = "select ord, word, told, fact from tenure.domain_acquire($1, $2, $3, $4)";
-    let in_turn = "select ord, word, told, fact from tenure.domain_in_turn('acquire', $1, $2, null, $3, $4)";
+    let quick = "select ord, word, told, fact from tenure.domain_acquire($1)";
+    let in_turn = "select ord, word, told, fact from tenure.domain_in_turn('acquire', $1)";
     for (sql, round) in [(quick, first), (in_turn, again)] {
-        if round.is_empty() {
-            continue;
+        let asked = asked(
+            &round,
+            |it| json!({"name": *it.domain, "at_offset": it.offset, "holder": it.holder.as_deref(), "lease_ms": it.lease_ms}),
+        );
+        if let Some(asked) = asked {
+            let rows = store.database.write_patiently(sql, &[(&asked, Type::JSONB)]).await?;
+            answers.take(&round, &rows, |it, row| acquired(it.offset, row, get(row, "word")?, "told", "fact"))?;
         }
-        let names: Vec<&str> = round.iter().map(|(_, it)| &*it.domain).collect();
-        let offsets: Vec<i64> = round.iter().map(|(_, it)| it.offset as i64).collect();
-        let holders: Vec<Option<&str>> = round.iter().map(|(_, it)| it.holder.as_deref()).collect();
-        let leases: Vec<Option<i64>> = round.iter().map(|(_, it)| it.lease_ms.map(|ms| ms as i64)).collect();
-        let params = [
-            (&names as _, Type::TEXT_ARRAY),
-            (&offsets as _, Type::INT8_ARRAY),
-            (&holders as _, Type::TEXT_ARRAY),
-            (&leases as _, Type::INT8_ARRAY),
-        ];
-        let rows = store.database.write_patiently(sql, &params).await?;
-        answers.take(&round, &rows, |it, row| acquired(it.offset, row, get(row, "word")?, "told", "fact"))?;
     }
     answers.all()
 }
@@ -85,10 +79,8 @@ fn succeeded(row: &Row) -> Result<Answer<Succeeded>> {
 pub(super) async fn succeed(store: &PostgresStore, writes: Vec<Held>) -> Result<Vec<Answer<Succeeded>>> {
     let mut answers = Answers::new(writes.len());
     for round in rounds(writes, |held| held.domain.clone()) {
-        let (names, tokens) = held(&round);
-        let sql = "select ord, word, hint from tenure.domain_succeed($1, $2)";
-        let params = [(&names as _, Type::TEXT_ARRAY), (&tokens as _, Type::INT8_ARRAY)];
-        let rows = store.database.write_patiently(sql, &params).await?;
+        let sql = "select ord, word, hint from tenure.domain_succeed($1)";
+        let rows = store.database.write_patiently(sql, &[(&asked(&round, held), Type::JSONB)]).await?;
         answers.take(&round, &rows, |_, row| succeeded(row))?;
     }
     answers.all()
@@ -97,21 +89,12 @@ pub(super) async fn succeed(store: &PostgresStore, writes: Vec<Held>) -> Result<
 pub(super) async fn advance(store: &PostgresStore, advances: Vec<Advance>) -> Result<Vec<Answer<Advanced>>> {
     let mut answers = Answers::new(advances.len());
     for round in rounds(advances, |it| it.domain.clone()) {
-        let names: Vec<&str> = round.iter().map(|(_, it)| &*it.domain).collect();
-        let tokens: Vec<i64> = round.iter().map(|(_, it)| it.token.0).collect();
-        let nexts: Vec<Option<i64>> = round.iter().map(|(_, it)| it.next.map(|next| next as i64)).collect();
-        let holders: Vec<Option<&str>> = round.iter().map(|(_, it)| it.holder.as_deref()).collect();
-        let leases: Vec<Option<i64>> = round.iter().map(|(_, it)| it.lease_ms.map(|ms| ms as i64)).collect();
-        let sql = "select ord, word, hint, next_offset, next_word, next_told
-                     from tenure.domain_succeed($1, $2, $3, $4, $5)";
-        let params = [
-            (&names as _, Type::TEXT_ARRAY),
-            (&tokens as _, Type::INT8_ARRAY),
-            (&nexts as _, Type::INT8_ARRAY),
-            (&holders as _, Type::TEXT_ARRAY),
-            (&leases as _, Type::INT8_ARRAY),
-        ];
-        let rows = store.database.write_patiently(sql, &params).await?;
+        let asked = asked(&round, |it| {
+            let (holder, lease_ms) = (it.holder.as_deref(), it.lease_ms);
+            json!({"name": *it.domain, "at_offset": it.next, "token": it.token.0, "holder": holder, "lease_ms": lease_ms})
+        });
+        let sql = "select ord, word, hint, next_offset, next_word, next_told from tenure.domain_succeed($1, true)";
+        let rows = store.database.write_patiently(sql, &[(&asked, Type::JSONB)]).await?;
         answers.take(&round, &rows, |_, row| {
             let succeeded = match succeeded(row)? {
                 Ok(succeeded) => succeeded,
@@ -130,11 +113,9 @@ pub(super) async fn advance(store: &PostgresStore, advances: Vec<Advance>) -> Re
 pub(super) async fn fail(store: &PostgresStore, writes: Vec<Held>) -> Result<Vec<Answer<Failed>>> {
     let mut answers = Answers::new(writes.len());
     let round: Vec<(usize, Held)> = writes.into_iter().enumerate().collect();
-    if !round.is_empty() {
-        let (names, tokens) = held(&round);
-        let sql = "select ord, word, told, fact from tenure.domain_in_turn('fail', $1, null, $2, null, null)";
-        let params = [(&names as _, Type::TEXT_ARRAY), (&tokens as _, Type::INT8_ARRAY)];
-        let rows = store.database.write_patiently(sql, &params).await?;
+    if let Some(asked) = asked(&round, held) {
+        let sql = "select ord, word, told, fact from tenure.domain_in_turn('fail', $1)";
+        let rows = store.database.write_patiently(sql, &[(&asked, Type::JSONB)]).await?;
         answers.take(&round, &rows, |_, row| {
             let fact = number(row, "fact")?;
             Ok(Ok(match get::<&str>(row, "word")? {
@@ -150,12 +131,10 @@ pub(super) async fn fail(store: &PostgresStore, writes: Vec<Held>) -> Result<Vec
 pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Held>) -> Result<Vec<Answer<Beaten>>> {
     let mut answers = Answers::new(beats.len());
     for round in rounds(beats, |held| held.domain.clone()) {
-        let (names, tokens) = held(&round);
-        let sql = "select ord, word, until from tenure.domain_heartbeat($1, $2)";
-        let params = [(&names as _, Type::TEXT_ARRAY), (&tokens as _, Type::INT8_ARRAY)];
-        let rows = store.database.write(sql, &params).await?;
+        let sql = "select ord, word, until from tenure.domain_heartbeat($1)";
+        let rows = store.database.write(sql, &[(&asked(&round, held), Type::JSONB)]).await?;
         answers.take(&round, &rows, |_, row| match get::<&str>(row, "word")? {
-            "RENEWED" => Ok(Ok(Beaten { lease_expires_at: get::<Option<At>>(row, "until")?.map(|at| at.0) })),
+            "RENEWED" => Ok(Ok(Beaten { lease_expires_at: at_opt(row, "until")? })),
             word => refused(word).map(Err),
         })?;
     }
@@ -165,12 +144,9 @@ pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Held>) -> Result
 pub(super) async fn skip(store: &PostgresStore, skips: Vec<Skip>) -> Result<Vec<Skipped>> {
     let mut answers = Answers::new(skips.len());
     let round: Vec<(usize, Skip)> = skips.into_iter().enumerate().collect();
-    if !round.is_empty() {
-        let names: Vec<&str> = round.iter().map(|(_, skip)| &*skip.domain).collect();
-        let offsets: Vec<i64> = round.iter().map(|(_, skip)| skip.offset as i64).collect();
-        let sql = "select ord, word, told, fact from tenure.domain_each('skip', $1, $2, null, null, null, $3)";
-        let by = store.actor.as_str();
-        let params = [(&names as _, Type::TEXT_ARRAY), (&offsets as _, Type::INT8_ARRAY), (&by as _, Type::TEXT)];
+    if let Some(asked) = asked(&round, |skip| json!({"name": *skip.domain, "at_offset": skip.offset})) {
+        let sql = "select ord, word, told, fact from tenure.domain_each('skip', $1, $2)";
+        let params = [(&asked as _, Type::JSONB), (&store.actor.as_str() as _, Type::TEXT)];
         let rows = store.database.write_patiently(sql, &params).await?;
         answers.take(&round, &rows, |_, row| match get::<&str>(row, "word")? {
             "SKIPPED" => Ok(Skipped::Skipped),
@@ -208,8 +184,13 @@ pub(super) async fn recover(store: &PostgresStore, max: u32) -> Result<Recovered
     Ok(Recovered { expired: count("expired")?, failed: count("failed")? })
 }
 
-fn held(round: &[(usize, Held)]) -> (Vec<&str>, Vec<i64>) {
-    round.iter().map(|(_, held)| (&*held.domain, held.token.0)).unzip()
+fn held(held: &Held) -> Value {
+    json!({"name": *held.domain, "token": held.token.0})
+}
+
+/// A round as the functions read it; `None` if it asks nothing.
+fn asked<Q>(round: &[(usize, Q)], one: impl Fn(&Q) -> Value) -> Option<Value> {
+    (!round.is_empty()).then(|| round.iter().map(|(_, question)| one(question)).collect())
 }
 
 /// The answers of all rounds, in the order of the questions.

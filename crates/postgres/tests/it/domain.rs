@@ -34,7 +34,7 @@ async fn d6_offsets_that_end_in_order_leave_one_range_on_the_row() {
         token = advanced.next.unwrap().1.unwrap().token().unwrap();
     }
     store.domain_succeed(vec![Held::new("a", token)]).await.unwrap()[0].unwrap();
-    assert_eq!((count(&hand, "domain_ended").await, count(&hand, "domain_failed").await), (0, 0));
+    assert_eq!(count(&hand, "domain_range").await, 0);
     let row = hand.query_one("select ended_from, ended_to, ended_top from tenure.domain", &[]).await.unwrap();
     assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1), row.get::<_, i64>(2)), (0, 199, 199));
 }
@@ -48,7 +48,7 @@ async fn d6_holes_that_are_filled_leave_nothing_behind() {
         let held = Held::new("a", answers[0].unwrap().token().unwrap());
         store.domain_succeed(vec![held]).await.unwrap()[0].unwrap();
     }
-    assert_eq!(count(&hand, "domain_ended").await, 0);
+    assert_eq!(count(&hand, "domain_range").await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -145,9 +145,9 @@ async fn i21_a_domain_made_after_the_look_is_not_written_unlocked() {
     let slow = connect(database.url()).await;
     slow.batch_execute("set application_name = 'slow'").await.unwrap();
     let late = [
-        "select word from tenure.domain_succeed('{a}', '{1}')",
-        "select word from tenure.domain_heartbeat('{a}', '{1}')",
-        "select word from tenure.domain_each('fail', '{a,a}', null, '{1,1}', null, null)",
+        r#"select word from tenure.domain_succeed('[{"name": "a", "token": 1}]')"#,
+        r#"select word from tenure.domain_heartbeat('[{"name": "a", "token": 1}]')"#,
+        r#"select word from tenure.domain_each('fail', '[{"name": "a", "token": 1}, {"name": "a", "token": 1}]')"#,
     ];
     for late in late {
         hand.batch_execute("truncate tenure.domain restart identity; select pg_advisory_lock(21)").await.unwrap();
@@ -192,8 +192,10 @@ async fn d6_many_offsets_of_one_domain_in_one_call_write_its_row_once() {
         hand.batch_execute("begin").await.unwrap();
         let before = hand.query_one(work, &[]).await.unwrap();
         let each = "select count(*) filter (where word in ('ENQUEUED', 'SKIPPED'))
-                      from tenure.domain_each($1::text, array_fill('d'::text, array[1000]) || 'other'::text, $2::bigint[] || 3::bigint, null,
-                                              array_fill(null::text, array[1001]), array_fill(null::bigint, array[1001]))";
+                      from tenure.domain_each($1::text,
+                           (select jsonb_agg(jsonb_build_object('name', 'd', 'at_offset', o) order by n)
+                              from unnest($2::bigint[]) with ordinality as o(o, n))
+                           || '[{\"name\": \"other\", \"at_offset\": 3}]')";
         let done: i64 = hand.query_one(each, &[&verb, &offsets]).await.unwrap().get(0);
         assert!(done >= 1_000, "{verb}: {done}");
         let after = hand.query_one(work, &[]).await.unwrap();
@@ -203,7 +205,7 @@ async fn d6_many_offsets_of_one_domain_in_one_call_write_its_row_once() {
         assert!(beside <= 10_000, "{verb} from {}: {beside} rows read beside it", offsets[0]);
         hand.batch_execute("commit").await.unwrap();
     }
-    let failed = hand.query_one("select count(*) from tenure.domain_failed", &[]).await.unwrap();
+    let failed = hand.query_one("select count(*) from tenure.domain_range where failed", &[]).await.unwrap();
     assert!(failed.get::<_, i64>(0) <= 4, "what touches is one range");
     for (offset, word) in [(400, Skipped::Skipped), (1_499, Skipped::AlreadyFailed), (11_999, Skipped::AlreadyFailed)] {
         assert_eq!(store.domain_skip(vec![Skip::new("d", offset)]).await.unwrap(), [word]);
@@ -217,29 +219,21 @@ async fn d6_a_batch_reads_its_own_domains_however_many_there_are() {
     let database = database().await;
     let (store, hand) = (PostgresStore::open(database.url()).await.unwrap(), connect(database.url()).await);
     store.domain_acquire(vec![Acquire::new("first", 1)]).await.unwrap()[0].unwrap();
-    let names =
-        |from: i32, to: i32| format!("(select array_agg('d' || n order by n) from generate_series({from}, {to}) n)");
-    let tokens = |from: i32, to: i32| {
-        format!(
-            "(select array_agg(d.last_token order by n) from generate_series({from}, {to}) n, tenure.domain d
-                   where d.name = 'd' || n)"
-        )
-    };
-    let each =
-        |value: &str, from: i32, to: i32| format!("(select array_agg({value}) from generate_series({from}, {to}))");
     let calls = |offset: i32, from: i32, to: i32| {
-        let (names, tokens) = (names(from, to), tokens(from, to));
-        let (none, lease) = (each("null::text", from, to), each("60000::bigint", from, to));
-        let at = |offset: i32| each(&format!("{offset}::bigint"), from, to);
-        [
-            format!("select count(*) from tenure.domain_acquire({names}, {}, {none}, {lease})", at(offset)),
-            format!("select count(*) from tenure.domain_heartbeat({names}, {tokens})"),
-            format!("select count(*) from tenure.domain_each('fail', {names}, null, {tokens}, null, null)"),
+        let asked = |offset: i32| {
             format!(
-                "select count(*) from tenure.domain_succeed({names}, {tokens}, {}, {none}, {lease})",
-                at(offset + 1)
-            ),
-            format!("select count(*) from tenure.domain_succeed({names}, {tokens})"),
+                "(select jsonb_agg(jsonb_build_object('name', 'd' || n, 'at_offset', {offset}, 'lease_ms', 60000, 'token',
+                            (select d.last_token from tenure.domain d where d.name = 'd' || n)) order by n)
+                    from generate_series({from}, {to}) n)"
+            )
+        };
+        let (this, next) = (asked(offset), asked(offset + 1));
+        [
+            format!("select count(*) from tenure.domain_acquire({this})"),
+            format!("select count(*) from tenure.domain_heartbeat({this})"),
+            format!("select count(*) from tenure.domain_each('fail', {this})"),
+            format!("select count(*) from tenure.domain_succeed({next}, true)"),
+            format!("select count(*) from tenure.domain_succeed({this})"),
         ]
     };
     // A session settles on a plan after five calls.

@@ -1,49 +1,9 @@
--- DOMAIN_ENDED_BELOW: the range that begins at or before an offset, the last of them.
--- In     1 domain, 2 offset
--- Reply  at most one row: from, to
--- Index  domain_ended's key, one entry
-SELECT from_offset, to_offset FROM domain_ended
-WHERE domain = ?1 AND from_offset <= ?2 ORDER BY from_offset DESC LIMIT 1
-
--- DOMAIN_ENDED_PUT: a range, new or longer than it was.
--- In     1 domain, 2 from, 3 to
--- Reply  nothing
--- Index  domain_ended's key
-INSERT INTO domain_ended (domain, from_offset, to_offset) VALUES (?1, ?2, ?3)
-ON CONFLICT (domain, from_offset) DO UPDATE SET to_offset = excluded.to_offset
-
--- DOMAIN_ENDED_TAKE: takes the range out that begins at an offset.
--- In     1 domain, 2 from
--- Reply  at most one row: to
--- Index  domain_ended's key
-DELETE FROM domain_ended WHERE domain = ?1 AND from_offset = ?2 RETURNING to_offset
-
 -- DOMAIN_EVENT: something happened (L8).
 -- In     1 domain, 2 seq, 3 at, 4 what, 5 offset, 6 token, 7 holder, 8 nth, 9 by
 -- Reply  nothing
 -- Index  domain_event's key
 INSERT INTO domain_event (domain, seq, at, what, event_offset, token, holder, nth, by)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-
--- DOMAIN_FAILED_BELOW: the range that begins at or before an offset, the last of them.
--- In     1 domain, 2 offset
--- Reply  at most one row: from, to
--- Index  domain_failed's key, one entry
-SELECT from_offset, to_offset FROM domain_failed
-WHERE domain = ?1 AND from_offset <= ?2 ORDER BY from_offset DESC LIMIT 1
-
--- DOMAIN_FAILED_PUT: a range, new or longer than it was.
--- In     1 domain, 2 from, 3 to
--- Reply  nothing
--- Index  domain_failed's key
-INSERT INTO domain_failed (domain, from_offset, to_offset) VALUES (?1, ?2, ?3)
-ON CONFLICT (domain, from_offset) DO UPDATE SET to_offset = excluded.to_offset
-
--- DOMAIN_FAILED_TAKE: takes the range out that begins at an offset.
--- In     1 domain, 2 from
--- Reply  at most one row: to
--- Index  domain_failed's key
-DELETE FROM domain_failed WHERE domain = ?1 AND from_offset = ?2 RETURNING to_offset
 
 -- DOMAIN_FORGET_EVENTS: events beyond the last hundred.
 -- In     1 domain, 2 the last seq to forget
@@ -62,6 +22,25 @@ SELECT waiting_offset FROM domain_waiting WHERE domain = ?1 ORDER BY seq LIMIT 1
 -- Reply  nothing; no row changed where it did not wait
 -- Index  domain_waiting_once
 DELETE FROM domain_waiting WHERE domain = ?1 AND waiting_offset = ?2
+
+-- DOMAIN_RANGE_BELOW: the range that begins at or before an offset, the last of them.
+-- In     1 domain, 2 whether of those that failed, 3 offset
+-- Reply  at most one row: from, to
+-- Index  domain_range's key, one entry
+SELECT from_offset, to_offset FROM domain_range
+WHERE domain = ?1 AND failed = ?2 AND from_offset <= ?3 ORDER BY from_offset DESC LIMIT 1
+
+-- DOMAIN_RANGE_PUT: a range beside the one that grew last.
+-- In     1 domain, 2 whether of those that failed, 3 from, 4 to
+-- Reply  nothing
+-- Index  domain_range's key
+INSERT INTO domain_range (domain, failed, from_offset, to_offset) VALUES (?1, ?2, ?3, ?4)
+
+-- DOMAIN_RANGE_TAKE: takes the range out that begins at an offset.
+-- In     1 domain, 2 whether of those that failed, 3 from
+-- Reply  at most one row: to
+-- Index  domain_range's key
+DELETE FROM domain_range WHERE domain = ?1 AND failed = ?2 AND from_offset = ?3 RETURNING to_offset
 
 -- DOMAIN_REFUSALS_TRIM: refusals of the longest ago give way.
 -- In     1 domain, 2 how many are kept

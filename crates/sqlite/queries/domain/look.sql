@@ -8,35 +8,23 @@ WHERE d.name = ?1 ORDER BY e.seq
 
 -- DOMAIN_LIST: domains by name.
 -- In     1 only names after this, 2 how many at most
--- Reply  as domain/show.sql
+-- Reply  rows of domain_shown
 -- Index  domain's unique name, domain_waiting's key
-SELECT d.name, d.created_at, d.max_retries, d.takeovers_max, d.current_offset, d.holder, d.acquired_at, d.retry_count,
-       d.takeovers, d.lease_ms, d.expires_at, d.backlog_len,
-       (SELECT w.waiting_offset FROM domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS head,
-       (SELECT w.since FROM domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS since
-FROM domain d WHERE d.name > ?1 ORDER BY d.name LIMIT ?2
+SELECT * FROM domain_shown WHERE name > ?1 ORDER BY name LIMIT ?2
 
 -- DOMAIN_LIST_BLOCKED: domains where offsets wait and no live lease works on the one before them, by name.
 -- In     1 only names after this, 2 how many at most, 3 now
--- Reply  as domain/show.sql
+-- Reply  rows of domain_shown
 -- Index  domain_backlogged, domain_waiting's key
-SELECT d.name, d.created_at, d.max_retries, d.takeovers_max, d.current_offset, d.holder, d.acquired_at, d.retry_count,
-       d.takeovers, d.lease_ms, d.expires_at, d.backlog_len,
-       (SELECT w.waiting_offset FROM domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS head,
-       (SELECT w.since FROM domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS since
-FROM domain d
-WHERE d.name > ?1 AND d.backlog_len > 0 AND (d.current_offset IS NULL OR d.expires_at <= ?3)
-ORDER BY d.name LIMIT ?2
+SELECT * FROM domain_shown
+WHERE name > ?1 AND backlog_len > 0 AND (current_offset IS NULL OR expires_at <= ?3)
+ORDER BY name LIMIT ?2
 
 -- DOMAIN_LIST_EXPIRED: domains whose lease ran out, by name.
 -- In     1 only names after this, 2 how many at most, 3 now
--- Reply  as domain/show.sql
+-- Reply  rows of domain_shown
 -- Index  domain_leased, domain_waiting's key
-SELECT d.name, d.created_at, d.max_retries, d.takeovers_max, d.current_offset, d.holder, d.acquired_at, d.retry_count,
-       d.takeovers, d.lease_ms, d.expires_at, d.backlog_len,
-       (SELECT w.waiting_offset FROM domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS head,
-       (SELECT w.since FROM domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS since
-FROM domain d WHERE d.name > ?1 AND d.expires_at IS NOT NULL AND d.expires_at <= ?3 ORDER BY d.name LIMIT ?2
+SELECT * FROM domain_shown WHERE name > ?1 AND expires_at IS NOT NULL AND expires_at <= ?3 ORDER BY name LIMIT ?2
 
 -- DOMAIN_REFUSALS: the refused writes of a domain.
 -- In     1 name
@@ -48,10 +36,6 @@ WHERE d.name = ?1
 
 -- DOMAIN_SHOW: one domain, as anyone may see it.
 -- In     1 name
--- Reply  at most one row
+-- Reply  at most one row of domain_shown
 -- Index  domain's unique name, domain_waiting's key
-SELECT d.name, d.created_at, d.max_retries, d.takeovers_max, d.current_offset, d.holder, d.acquired_at, d.retry_count,
-       d.takeovers, d.lease_ms, d.expires_at, d.backlog_len,
-       (SELECT w.waiting_offset FROM domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS head,
-       (SELECT w.since FROM domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS since
-FROM domain d WHERE d.name = ?1
+SELECT * FROM domain_shown WHERE name = ?1

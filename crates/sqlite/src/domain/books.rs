@@ -1,6 +1,6 @@
 //! The books of a domain in tables: each question is one step down one index, and most are answered by the row.
 
-use super::row::Counts;
+use super::row::{Counts, Ranges};
 use crate::fault::{Done, Fault};
 use crate::sql;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -14,86 +14,63 @@ pub(super) struct Tables<'a> {
     pub(super) counts: Counts,
 }
 
-/// The statements of one table of ranges.
-struct Ranges {
-    below: &'static str,
-    put: &'static str,
-    take: &'static str,
-}
-
-const ENDED: Ranges =
-    Ranges { below: sql::DOMAIN_ENDED_BELOW, put: sql::DOMAIN_ENDED_PUT, take: sql::DOMAIN_ENDED_TAKE };
-const FAILED: Ranges =
-    Ranges { below: sql::DOMAIN_FAILED_BELOW, put: sql::DOMAIN_FAILED_PUT, take: sql::DOMAIN_FAILED_TAKE };
-
 impl Tables<'_> {
-    /// The range that begins at or before `offset`.
-    fn below(&self, ranges: &Ranges, offset: u64) -> Done<Option<(u64, u64)>> {
-        let mut below = self.conn.prepare_cached(ranges.below)?;
-        Ok(below.query_row((self.id, offset), |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+    /// The range beside the one that grew last which begins at or before `offset`.
+    fn below(&self, failed: bool, offset: u64) -> Done<Option<(u64, u64)>> {
+        let mut below = self.conn.prepare_cached(sql::DOMAIN_RANGE_BELOW)?;
+        Ok(below.query_row((self.id, failed, offset), |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
     }
 
-    fn contains(&self, ranges: &Ranges, offset: u64) -> Done<bool> {
-        Ok(self.below(ranges, offset)?.is_some_and(|(_, to)| to >= offset))
-    }
-
-    fn put(&self, ranges: &Ranges, from: u64, to: u64) -> Done<()> {
-        self.conn.prepare_cached(ranges.put)?.execute((self.id, from, to))?;
-        Ok(())
+    /// Whether `ranges` hold `offset`.
+    fn hold(&self, ranges: Ranges, failed: bool, offset: u64) -> Done<bool> {
+        let last = ranges.last.is_some_and(|(from, to)| (from..=to).contains(&offset));
+        Ok(last || ranges.others > 0 && self.below(failed, offset)?.is_some_and(|(_, to)| to >= offset))
     }
 
     /// Takes the range out that begins at `from`; where it ended.
-    fn take(&self, ranges: &Ranges, from: u64) -> Done<Option<u64>> {
+    fn take(&self, failed: bool, from: u64) -> Done<Option<u64>> {
         if from > OFFSET_MAX {
             return Ok(None);
         }
-        let mut take = self.conn.prepare_cached(ranges.take)?;
-        let mut rows = take.query((self.id, from))?;
+        let mut take = self.conn.prepare_cached(sql::DOMAIN_RANGE_TAKE)?;
+        let mut rows = take.query((self.id, failed, from))?;
         let to = rows.next()?.map(|row| row.get(0)).transpose()?;
         // A statement that returns rows is done only when it has returned them all.
         while rows.next()?.is_some() {}
         Ok(to)
     }
 
-    /// Adds `offset` to what ended. The rules have looked: it had not.
-    fn end_at(&mut self, offset: u64) -> Done<()> {
-        let others = self.counts.ended_others > 0;
+    /// `ranges` with `offset`. The rules have looked: they did not hold it. Those that touch become one.
+    fn grown(&self, ranges: Ranges, failed: bool, offset: u64) -> Done<Ranges> {
+        let (beside, mut others) = (ranges.others > 0, ranges.others);
         let (mut from, mut to) = (offset, offset);
-        match self.counts.ended {
-            Some((hot_from, hot_to)) if hot_to + 1 == offset => from = hot_from,
-            Some((hot_from, hot_to)) if offset + 1 == hot_from => to = hot_to,
-            Some((hot_from, hot_to)) => {
-                self.put(&ENDED, hot_from, hot_to)?;
-                self.counts.ended_others += 1;
+        match ranges.last {
+            Some((last_from, last_to)) if last_to + 1 == offset => from = last_from,
+            Some((last_from, last_to)) if offset + 1 == last_from => to = last_to,
+            Some((last_from, last_to)) => {
+                let mut put = self.conn.prepare_cached(sql::DOMAIN_RANGE_PUT)?;
+                put.execute((self.id, failed, last_from, last_to))?;
+                others += 1;
             }
             None => {}
         }
-        if others
+        if beside
             && from == offset
-            && let Some((below_from, below_to)) = self.below(&ENDED, offset)?
+            && let Some((below_from, below_to)) = self.below(failed, offset)?
             && below_to + 1 == offset
         {
-            self.take(&ENDED, below_from)?;
-            self.counts.ended_others -= 1;
+            self.take(failed, below_from)?;
+            others -= 1;
             from = below_from;
         }
-        if others
+        if beside
             && to == offset
-            && let Some(above_to) = self.take(&ENDED, offset + 1)?
+            && let Some(above_to) = self.take(failed, offset + 1)?
         {
-            self.counts.ended_others -= 1;
+            others -= 1;
             to = above_to;
         }
-        self.counts.ended = Some((from, to));
-        Ok(())
-    }
-
-    fn fail_at(&mut self, offset: u64) -> Done<()> {
-        let below = if self.counts.any_failed { self.below(&FAILED, offset)? } else { None };
-        let from = below.filter(|(_, to)| *to + 1 == offset).map_or(offset, |(from, _)| from);
-        let above = if self.counts.any_failed { self.take(&FAILED, offset + 1)? } else { None };
-        self.counts.any_failed = true;
-        self.put(&FAILED, from, above.unwrap_or(offset))
+        Ok(Ranges { last: Some((from, to)), others })
     }
 }
 
@@ -101,11 +78,10 @@ impl Books for Tables<'_> {
     type Error = Fault;
 
     fn terminal(&mut self, offset: u64) -> Done<Option<Terminal>> {
-        let hot = self.counts.ended.is_some_and(|(from, to)| (from..=to).contains(&offset));
-        if !hot && (self.counts.ended_others == 0 || !self.contains(&ENDED, offset)?) {
+        if !self.hold(self.counts.ended, false, offset)? {
             return Ok(None);
         }
-        let failed = self.counts.any_failed && self.contains(&FAILED, offset)?;
+        let failed = self.hold(self.counts.failed, true, offset)?;
         Ok(Some(if failed { Terminal::Failed } else { Terminal::Processed }))
     }
 
@@ -136,11 +112,11 @@ impl Books for Tables<'_> {
     }
 
     fn end(&mut self, offset: u64, how: Terminal) -> Done<()> {
-        self.end_at(offset)?;
-        match how {
-            Terminal::Processed => Ok(()),
-            Terminal::Failed => self.fail_at(offset),
+        self.counts.ended = self.grown(self.counts.ended, false, offset)?;
+        if how == Terminal::Failed {
+            self.counts.failed = self.grown(self.counts.failed, true, offset)?;
         }
+        Ok(())
     }
 
     fn tell(&mut self, event: Event) -> Done<()> {

@@ -13,15 +13,15 @@ use crate::inbox::Step;
 use crate::savepoint::apart;
 use crate::sql;
 use crate::tokens;
+use books::Tables;
 use row::Row;
 use std::convert::Infallible;
-use tenure_core::Actor;
 use tenure_core::changes::{Face, Subject};
 use tenure_core::domain::rules::{self, Asker};
 use tenure_core::domain::{
-    Acquire, Acquired, Advance, Advanced, Answer, Beaten, Change, DomainInfo, Failed, Held, Recovered, Refused, Skip,
-    Skipped, Succeeded,
+    Acquire, Acquired, Advance, Advanced, Answer, Change, DomainInfo, Held, Record, Recovered, Refused, Skip, Skipped,
 };
+use tenure_core::{Actor, Time, Token};
 
 fn acquire(step: &Step<'_>, acquires: &[Acquire]) -> Done<Vec<Answer<Acquired>>> {
     let base = tokens::epoch(step)?.base;
@@ -33,46 +33,27 @@ fn acquire(step: &Step<'_>, acquires: &[Acquire]) -> Done<Vec<Answer<Acquired>>>
     acquires.iter().map(one).collect()
 }
 
-fn succeed(step: &Step<'_>, writes: &[Held]) -> Done<Vec<Answer<Succeeded>>> {
-    writes
-        .iter()
-        .map(|held| {
-            let Some(row) = Row::find(step, &held.domain)? else { return Ok(Err(Refused::LeaseNotFound)) };
-            row.with(step, |record, books| rules::succeed(record, books, held.token, step.now))
-        })
-        .collect()
-}
-
-fn fail(step: &Step<'_>, writes: &[Held]) -> Done<Vec<Answer<Failed>>> {
-    writes
-        .iter()
-        .map(|held| {
-            let Some(row) = Row::find(step, &held.domain)? else { return Ok(Err(Refused::LeaseNotFound)) };
-            row.with(step, |record, books| rules::fail(record, books, held.token, step.now))
-        })
-        .collect()
-}
-
-fn heartbeat(step: &Step<'_>, beats: &[Held]) -> Done<Vec<Answer<Beaten>>> {
-    beats
-        .iter()
-        .map(|held| {
-            let Some(row) = Row::find(step, &held.domain)? else { return Ok(Err(Refused::LeaseNotFound)) };
-            row.with(step, |record, books| rules::heartbeat(record, books, held.token, step.now))
-        })
-        .collect()
+/// A write that names the token of the lease, in each of these domains.
+fn held<'s, T>(
+    step: &Step<'s>,
+    writes: &[Held],
+    verb: fn(&mut Record, &mut Tables<'s>, Token, Time) -> Done<Answer<T>>,
+) -> Done<Vec<Answer<T>>> {
+    let one = |held: &Held| {
+        let Some(row) = Row::find(step, &held.domain)? else { return Ok(Err(Refused::LeaseNotFound)) };
+        row.with(step, |record, books| verb(record, books, held.token, step.now))
+    };
+    writes.iter().map(one).collect()
 }
 
 fn advance(step: &Step<'_>, advances: &[Advance]) -> Done<Vec<Answer<Advanced>>> {
     let base = tokens::epoch(step)?.base;
-    advances
-        .iter()
-        .map(|it| {
-            let Some(row) = Row::find(step, &it.domain)? else { return Ok(Err(Refused::LeaseNotFound)) };
-            let asker = Asker { holder: it.holder.as_ref(), lease_ms: it.lease_ms, base };
-            row.with(step, |record, books| rules::advance(record, books, it.token, it.next, asker, step.now))
-        })
-        .collect()
+    let one = |it: &Advance| {
+        let Some(row) = Row::find(step, &it.domain)? else { return Ok(Err(Refused::LeaseNotFound)) };
+        let asker = Asker { holder: it.holder.as_ref(), lease_ms: it.lease_ms, base };
+        row.with(step, |record, books| rules::advance(record, books, it.token, it.next, asker, step.now))
+    };
+    advances.iter().map(one).collect()
 }
 
 fn skip(step: &Step<'_>, skips: &[Skip], by: &Actor) -> Done<Vec<Skipped>> {

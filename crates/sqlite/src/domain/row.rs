@@ -5,7 +5,8 @@ use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
 use rusqlite::{OptionalExtension, params};
-use tenure_core::domain::{Expiry, Lease, Record, Settings};
+use tenure_core::domain::{InFlight, Record, Settings};
+use tenure_core::lease::Lease;
 use tenure_core::{Time, Token};
 
 /// A domain: what the rules call its record, and what the row knows about its books.
@@ -18,14 +19,21 @@ pub(super) struct Row {
 /// What the row keeps of the books, so that most calls need no other table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
-    /// The range of ended offsets that grew last.
-    pub(super) ended: Option<(u64, u64)>,
-    /// How many other ranges there are.
-    pub(super) ended_others: u64,
-    pub(super) any_failed: bool,
+    /// What ended, and of it what failed.
+    pub(super) ended: Ranges,
+    pub(super) failed: Ranges,
     pub(super) backlog_len: u64,
     pub(super) waiting_seq: u64,
     pub(super) event_seq: u64,
+}
+
+/// What the row keeps of a set of ranges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ranges {
+    /// The one that grew last.
+    pub(super) last: Option<(u64, u64)>,
+    /// How many others there are.
+    pub(super) others: u64,
 }
 
 impl Row {
@@ -44,10 +52,10 @@ impl Row {
     }
 
     /// Does `verb`, and writes what it changed.
-    pub(super) fn with<T>(
+    pub(super) fn with<'s, T>(
         mut self,
-        step: &Step<'_>,
-        verb: impl FnOnce(&mut Record, &mut Tables<'_>) -> Done<T>,
+        step: &Step<'s>,
+        verb: impl FnOnce(&mut Record, &mut Tables<'s>) -> Done<T>,
     ) -> Done<T> {
         let was = (self.record.clone(), self.counts);
         let mut tables = Tables { conn: step.conn, id: self.id, counts: self.counts };
@@ -61,25 +69,26 @@ impl Row {
 
     fn save(&self, step: &Step<'_>) -> Done<()> {
         let Row { id, record, counts } = self;
-        let lease = record.lease.as_ref();
-        let expiry = lease.and_then(|lease| lease.expiry);
+        let flight = record.in_flight.as_ref();
         let saved = step.conn.prepare_cached(sql::DOMAIN_SAVE)?.execute(params![
             id,
             record.settings.max_retries,
             record.settings.takeovers_max,
             record.last_token.0,
-            lease.map(|lease| lease.offset),
-            lease.map(|lease| lease.acquired_at.0),
-            lease.map_or(0, |lease| lease.retry_count),
-            lease.map_or(0, |lease| lease.takeovers),
-            lease.and_then(|lease| lease.holder.as_deref()),
-            expiry.map(|expiry| expiry.lease_ms),
-            expiry.map(|expiry| expiry.at.0),
-            expiry.is_some_and(|expiry| expiry.told),
-            counts.ended.map(|(from, _)| from),
-            counts.ended.map(|(_, to)| to),
-            counts.ended_others,
-            counts.any_failed,
+            flight.map(|flight| flight.offset),
+            flight.map(|flight| flight.acquired_at.0),
+            flight.map_or(0, |flight| flight.retry_count),
+            flight.map_or(0, |flight| flight.takeovers),
+            flight.and_then(|flight| flight.holder()),
+            flight.and_then(|flight| flight.lease.span_ms()),
+            flight.and_then(|flight| flight.lease.deadline()).map(|at| at.0),
+            flight.is_some_and(|flight| flight.expiry_told),
+            counts.ended.last.map(|(from, _)| from),
+            counts.ended.last.map(|(_, to)| to),
+            counts.ended.others,
+            counts.failed.last.map(|(from, _)| from),
+            counts.failed.last.map(|(_, to)| to),
+            counts.failed.others,
             counts.backlog_len,
             counts.waiting_seq,
             counts.event_seq,
@@ -91,36 +100,34 @@ impl Row {
 /// A row of `domain/find.sql`.
 fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
     let last_token = Token(row.get(4)?);
-    let expiry = row.get::<_, Option<u64>>(10)?.zip(row.get(11)?);
-    let told = row.get(12)?;
-    let expiry = expiry.map(|(lease_ms, at)| Expiry { lease_ms, at: Time(at), told });
-    let lease = match row.get::<_, Option<u64>>(5)? {
+    let in_flight = match row.get::<_, Option<u64>>(5)? {
         None => None,
-        Some(offset) => Some(Lease {
-            offset,
-            token: last_token,
-            acquired_at: Time(row.get(6)?),
-            retry_count: row.get(7)?,
-            takeovers: row.get(8)?,
-            holder: row.get::<_, Option<String>>(9)?.map(Into::into),
-            expiry,
-        }),
+        Some(offset) => {
+            let acquired_at = Time(row.get(6)?);
+            let owner = row.get::<_, Option<String>>(9)?.unwrap_or_default();
+            let span = row.get::<_, Option<u64>>(10)?.unwrap_or(Lease::ENDLESS);
+            let mut lease = Lease::grant(owner, last_token, span, acquired_at);
+            if let Some(at) = row.get(11)? {
+                lease.expires_at = Time(at);
+            }
+            let (retry_count, takeovers, expiry_told) = (row.get(7)?, row.get(8)?, row.get(12)?);
+            Some(InFlight { offset, lease, acquired_at, retry_count, takeovers, expiry_told })
+        }
     };
     Ok(Row {
         id: row.get(0)?,
         record: Record {
-            lease,
+            in_flight,
             last_token,
             settings: Settings { max_retries: row.get(2)?, takeovers_max: row.get(3)? },
             created_at: Time(row.get(1)?),
         },
         counts: Counts {
-            ended: row.get::<_, Option<u64>>(13)?.zip(row.get(14)?),
-            ended_others: row.get(15)?,
-            any_failed: row.get(16)?,
-            backlog_len: row.get(17)?,
-            waiting_seq: row.get(18)?,
-            event_seq: row.get(19)?,
+            ended: Ranges { last: row.get::<_, Option<u64>>(13)?.zip(row.get(14)?), others: row.get(15)? },
+            failed: Ranges { last: row.get::<_, Option<u64>>(16)?.zip(row.get(17)?), others: row.get(18)? },
+            backlog_len: row.get(19)?,
+            waiting_seq: row.get(20)?,
+            event_seq: row.get(21)?,
         },
     })
 }

@@ -5,6 +5,7 @@ use crate::SqliteStore;
 use crate::inbox::Lane;
 use async_trait::async_trait;
 use tenure_core::Page;
+use tenure_core::domain::rules;
 use tenure_core::domain::{
     Acquire, Acquired, Advance, Advanced, Answer, Beaten, Change, DomainInfo, Event, Failed, Held, Recovered, Skip,
     Skipped, State, Succeeded,
@@ -18,15 +19,15 @@ impl DomainStore for SqliteStore {
     }
 
     async fn domain_succeed(&self, writes: Vec<Held>) -> Result<Vec<Answer<Succeeded>>> {
-        self.write(writes.len(), move |step| super::succeed(step, &writes)).await
+        self.write(writes.len(), move |step| super::held(step, &writes, rules::succeed)).await
     }
 
     async fn domain_fail(&self, writes: Vec<Held>) -> Result<Vec<Answer<Failed>>> {
-        self.write(writes.len(), move |step| super::fail(step, &writes)).await
+        self.write(writes.len(), move |step| super::held(step, &writes, rules::fail)).await
     }
 
     async fn domain_heartbeat(&self, beats: Vec<Held>) -> Result<Vec<Answer<Beaten>>> {
-        self.writes.ask(Lane::Urgent, beats.len(), move |step| super::heartbeat(step, &beats)).await
+        self.writes.ask(Lane::Urgent, beats.len(), move |step| super::held(step, &beats, rules::heartbeat)).await
     }
 
     async fn domain_advance(&self, advances: Vec<Advance>) -> Result<Vec<Answer<Advanced>>> {

@@ -182,8 +182,8 @@ impl DomainWalk {
             Move::ToDeadline(domain, off) => self
                 .core
                 .get(DOMAINS[domain])
-                .and_then(|domain| domain.record.lease.as_ref()?.expiry)
-                .map(|expiry| Time(expiry.at.0 + off)),
+                .and_then(|domain| domain.record.in_flight.as_ref()?.lease.deadline())
+                .map(|at| Time(at.0 + off)),
         };
         let Some(to) = to.filter(|to| *to > self.bench.now) else { return self.skip() };
         self.bench.set_clock(to).await;
@@ -210,7 +210,9 @@ impl DomainWalk {
         let offset = match which {
             Which::Nothing => return None,
             Which::Head => head.map_or(self.largest[domain] + 1, |(offset, _)| offset),
-            Which::InFlight => known.and_then(|known| known.record.lease.as_ref()).map_or(0, |lease| lease.offset),
+            Which::InFlight => {
+                known.and_then(|known| known.record.in_flight.as_ref()).map_or(0, |flight| flight.offset)
+            }
             Which::Fresh => self.largest[domain] + 1,
             // Both ends of what is allowed, now and then.
             Which::Any(29) => OFFSET_MAX,
@@ -230,7 +232,8 @@ impl DomainWalk {
 
     fn held(&self, write: &Write) -> Held {
         let name = DOMAINS[write.domain];
-        let held = self.core.get(name).and_then(|known| known.record.lease.as_ref()).map(|lease| lease.token);
+        let held =
+            self.core.get(name).and_then(|known| known.record.in_flight.as_ref()).map(|flight| flight.lease.token);
         let told = &self.told[write.domain];
         let token = match write.token {
             Pick::Held => held,

@@ -85,3 +85,10 @@ begin
     perform tenure.token_base();
     return array(select nextval('tenure.grant_counter') from generate_series(1, n));
 end $$;
+
+-- The token of a unit that counts its own, as domains do (D5): larger than its last one, also if that was lost in a restore,
+-- for then the epoch was raised. `base` is what `token_base` said. Core's `Token::next`.
+create or replace function tenure.next_token(last_token bigint, base bigint) returns bigint
+language sql immutable parallel safe as $$
+    select greatest(last_token + 1, base)
+$$;
