@@ -87,8 +87,6 @@ impl Face for Jobs {
         bounds::within("queues", plan.queues.len() as u64, 1, bounds::CLAIM_QUEUES_MAX)?;
         for queue in &plan.queues {
             bounds::name("queue", &queue.name)?;
-            bounds::within("weight", queue.weight.into(), 1, 1_000)?;
-            bounds::within("concurrency", queue.concurrency.unwrap_or(1) as u64, 1, super::CONCURRENCY_MAX)?;
         }
         bounds::within("prefetch", plan.prefetch as u64, 0, super::CONCURRENCY_MAX)?;
         bounds::within("lease_ms", super::ms(face.lease), bounds::LEASE_MS.0, bounds::LEASE_MS.1)?;
