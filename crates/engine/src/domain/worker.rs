@@ -450,6 +450,29 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a12_a_lease_that_is_lost_between_tries_holds_up_nobody() {
+        let tenure = in_memory().await;
+        let long = Backoff { initial_ms: 3_600_000, factor: 1.0, max_ms: 3_600_000, jitter: 0.0 };
+        let worker = tenure.domain_worker().lease(Duration::from_millis(300)).backoff(long);
+        let handler = |work: Work| std::future::ready(if work.offset == 1 { Err("later") } else { Ok(()) });
+        let skipped = async {
+            let rests = async || {
+                let lease = tenure.domain("a").show().await.unwrap().and_then(|info| info.lease);
+                lease.is_some_and(|lease| lease.retry_count == 1)
+            };
+            while !rests().await {
+                tokio::task::yield_now().await;
+            }
+            tenure.domain("a").skip(1).await.unwrap();
+        };
+        let drained = worker.run(offsets([("a", 1), ("a", 2)]), handler);
+        let both = async { tokio::join!(drained, skipped) };
+        let (drained, ()) = tokio::time::timeout(Duration::from_secs(60), both).await.expect("the next goes on");
+        assert_eq!(drained.unwrap().succeeded, 1);
+        assert_eq!(tenure.domain("a").try_acquire(2).await.unwrap(), Acquired::AlreadyProcessed);
+    }
+
+    #[tokio::test]
     async fn a_shutdown_waits_for_handlers_and_leaves_the_rest_in_the_backlog() {
         let tenure = in_memory().await;
         let (begun, mut begins) = tokio::sync::mpsc::channel(1);
