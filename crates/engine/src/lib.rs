@@ -39,6 +39,7 @@ mod queue;
 mod rest;
 pub mod schedule;
 mod signals;
+mod surroundings;
 pub mod sync;
 pub mod testing;
 mod transaction;
@@ -48,6 +49,7 @@ mod worker;
 use outage::Outage;
 use std::sync::Arc;
 use std::time::Duration;
+use surroundings::Surroundings;
 use tenure_store::Store;
 
 pub use chance::by_policy;
@@ -94,6 +96,7 @@ pub struct Tenure {
     /// Where it was opened, to open it again for heartbeats.
     url: Option<Arc<str>>,
     outage: Arc<Outage>,
+    around: Surroundings,
 }
 
 impl Tenure {
@@ -108,9 +111,9 @@ impl Tenure {
     /// The same, and waits up to `patience` for a store that is away, as a service does that starts before its database.
     /// What no waiting mends (a wrong address or password, another schema) is answered at once.
     pub async fn open_within(url: &str, patience: Duration) -> Result<Tenure> {
-        let outage = Arc::new(Outage::default());
+        let (around, outage) = (Surroundings::default(), Arc::new(Outage::default()));
         let store = connect::open_within(url, patience, &outage).await?;
-        Ok(Tenure { store: store.acting_as(program()), url: Some(url.into()), outage })
+        Ok(Tenure { store: store.acting_as(program()), url: Some(url.into()), outage, around })
     }
 
     /// Brings the store at `url` to the schema of this version, and answers its number. `None`: such a store has no
@@ -127,7 +130,13 @@ impl Tenure {
 
     /// A Tenure on a store that the caller opened.
     pub fn on(store: impl Store) -> Tenure {
-        Tenure { store: store.acting_as(program()), url: None, outage: Arc::default() }
+        Tenure::within(store, Surroundings::default())
+    }
+
+    /// The same, somewhere else than on this machine.
+    pub(crate) fn within(store: impl Store, around: Surroundings) -> Tenure {
+        let outage = Arc::new(Outage::within(around.clone()));
+        Tenure { store: store.acting_as(program()), url: None, outage, around }
     }
 
     /// The same store for whoever acts under this name: what is cancelled, retried, paused, set or removed through the
@@ -148,7 +157,7 @@ impl Tenure {
     /// ```
     #[must_use]
     pub fn acting_as(&self, actor: Actor) -> Tenure {
-        Tenure { store: self.store.acting_as(actor), url: self.url.clone(), outage: self.outage.clone() }
+        Tenure { store: self.store.acting_as(actor), ..self.clone() }
     }
 
     /// How to open the same store apart from this handle, so that whoever takes all connections of this one does not

@@ -5,6 +5,7 @@
 
 use crate::Error;
 use crate::clock::Moment;
+use crate::surroundings::Surroundings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::{Mutex, PoisonError};
@@ -20,7 +21,10 @@ const FORGOTTEN: Duration = Duration::from_secs(60);
 
 /// Whether the store answers, as far as this process knows.
 #[derive(Debug, Default)]
-pub(crate) struct Outage(Mutex<State>);
+pub(crate) struct Outage {
+    around: Surroundings,
+    state: Mutex<State>,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -71,23 +75,27 @@ impl State {
 }
 
 impl Outage {
+    pub(crate) fn within(around: Surroundings) -> Outage {
+        Outage { around, ..Outage::default() }
+    }
+
     /// Asks the store for `what`, and tells if the answer is news.
     pub(crate) async fn watch<T, E: OfStore>(
         &self,
         what: &'static str,
         call: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
-        let asked_at = Moment::now();
+        let asked_at = self.around.now();
         let answer = call.await;
         let met = answer.as_ref().err().and_then(OfStore::of_store);
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(error @ StoreError::Unavailable { .. }) = met {
-            if state.failed(what, Moment::now()).is_some() {
+            if state.failed(what, self.around.now()).is_some() {
                 tracing::warn!(%error, "the store does not answer: {what} cannot go on");
             }
             return answer;
         }
-        if let Some(News::Back(span)) = state.answered(what, asked_at, Moment::now()) {
+        if let Some(News::Back(span)) = state.answered(what, asked_at, self.around.now()) {
             tracing::warn!("the store answers again, after {:.1} s", span.as_secs_f64());
         }
         match met {

@@ -2,7 +2,7 @@
 
 use crate::error::only;
 use crate::rest::look_within;
-use crate::{Error, IntoJob, Result, Tenure, chance};
+use crate::{Error, IntoJob, Result, Tenure};
 use std::time::Duration;
 use tenure_core::Page;
 use tenure_core::bounds;
@@ -71,7 +71,7 @@ impl Tenure {
 
     /// Ends a claim as failed, to be tried again by the job's backoff while it has attempts.
     pub async fn fail(&self, job: JobId, owner: &str, token: Token, error: &str) -> Result<Ended> {
-        let act = Act::Fail { error: error.to_owned(), retry: chance::by_policy() };
+        let act = Act::Fail { error: error.to_owned(), retry: self.around.by_policy() };
         self.finish(Ending { job, owner: owner.to_owned(), token, act }).await
     }
 

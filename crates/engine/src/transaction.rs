@@ -12,7 +12,7 @@
 //! - what else is refused on PostgreSQL, a lost lease above all, gives the transaction up, so that a caller who goes on
 //!   by mistake cannot commit. On SQLite every refusal leaves it usable, and the caller must roll back.
 
-use crate::{Error, IntoJob, Result, Tenure, chance};
+use crate::{Error, IntoJob, Result, Tenure};
 use std::future::Future;
 use tenure_core::bounds::{self, Code};
 use tenure_core::queue::{Act, Ended, Ending, Enqueued, JobId, NewJob};
@@ -144,7 +144,7 @@ impl Tenure {
         token: Token,
         error: &str,
     ) -> Result<Ended> {
-        let act = Act::Fail { error: error.to_owned(), retry: chance::by_policy() };
+        let act = Act::Fail { error: error.to_owned(), retry: self.around.by_policy() };
         self.finish_in(tx, Ending { job, owner: owner.to_owned(), token, act }).await
     }
 

@@ -7,7 +7,7 @@
 //! Every loop is a sweep: one bounded step after the other, at the pace of [`Pace::step`], which is pure, so that a
 //! simulator can run the real thing.
 
-use crate::{Result, Tenure, chance};
+use crate::{Result, Tenure};
 use std::future::Future;
 use std::time::Duration;
 use tenure_core::bounds;
@@ -117,10 +117,10 @@ impl<'a> Sweep<'a> {
         step: impl Fn() -> F,
         mut met: impl FnMut(T) -> Met,
     ) {
-        tokio::time::sleep(self.pace.first.mul_f64(1.0 + 0.2 * chance::signed_unit())).await;
+        tokio::time::sleep(self.pace.first.mul_f64(1.0 + 0.2 * self.tenure.around.chance())).await;
         loop {
             let met = self.tenure.outage.watch(self.what, step()).await.map_or(Met::Failed, &mut met);
-            let wait = self.pace.step(met, chance::signed_unit());
+            let wait = self.pace.step(met, self.tenure.around.chance());
             let woken = async {
                 match &mut self.listener {
                     // A store that does not answer is not asked more often because something happened elsewhere.

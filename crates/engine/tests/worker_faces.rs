@@ -8,7 +8,7 @@ use tenure::domain::{Drained, Work, offsets};
 use tenure::pipeline::{Definition, NewRun, RunId, Stage, StageContext, Stages, Status};
 use tenure::prelude::*;
 use tenure::sync::{ChunkContext, NewChunk, Plan, State, SyncId, SyncWorker};
-use tenure::{Cancelled, Hooks};
+use tenure::{Cancelled, Hooks, QueueShare};
 use tenure_memory::MemoryStore;
 use tokio::sync::Notify;
 
@@ -135,6 +135,67 @@ async fn stages_have_hooks_and_shared_state() {
     let stages = stages.handle("s", async |cx: StageContext, (): ()| Outcome::<u32>::done(*cx.state::<u32>()));
     stages.drain().await.unwrap();
     assert_eq!(counted.all(), [1, 1, 1]);
+}
+
+/// Runs of two stages that need nothing, all of them to be had.
+async fn runs_of_two(runs: u32) -> Tenure {
+    let tenure = Tenure::on(MemoryStore::new());
+    tenure.apply_pipeline(Definition::new("p").stage(Stage::new("a")).stage(Stage::new("b"))).await.unwrap();
+    for _ in 0..runs {
+        tenure.start_run(NewRun::new("p", "null")).await.unwrap();
+    }
+    tenure.orchestrator().advance(100).await.unwrap();
+    tenure
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stages_are_begun_by_their_weights() {
+    let tenure = runs_of_two(8).await;
+    let begun = Arc::new(std::sync::Mutex::new(String::new()));
+    let noting = begun.clone();
+    let note = move |cx: StageContext, (): ()| {
+        noting.lock().unwrap().push_str(cx.stage());
+        async { Outcome::<()>::done(()) }
+    };
+    let stages = stages(&tenure).concurrency(1).share(QueueShare::new("a").weight(3));
+    assert_eq!(stages.handle("a", note.clone()).handle("b", note).drain().await.unwrap().completed, 16);
+    let begun = begun.lock().unwrap();
+    assert_eq!(begun[..8].matches('a').count(), 6, "{begun}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stage_has_no_more_units_in_hand_than_its_share() {
+    let tenure = runs_of_two(6).await;
+    let (at_once, together) = (Arc::new(AtomicU32::new(0)), Arc::new(tokio::sync::Barrier::new(3)));
+    let one = move |_: StageContext, (): ()| {
+        let at_once = at_once.clone();
+        async move {
+            assert_eq!(at_once.fetch_add(1, Ordering::SeqCst), 0, "two units of one stage");
+            tokio::task::yield_now().await;
+            at_once.fetch_sub(1, Ordering::SeqCst);
+            Outcome::<()>::done(())
+        }
+    };
+    let three = move |_: StageContext, (): ()| {
+        let together = together.clone();
+        async move {
+            together.wait().await;
+            Outcome::<()>::done(())
+        }
+    };
+    let stages = stages(&tenure).concurrency(4).share(QueueShare::new("a").concurrency(1));
+    let report = stages.handle("a", one).handle("b", three).drain().await.unwrap();
+    assert_eq!((report.completed, report.failed), (12, 0));
+}
+
+#[tokio::test]
+async fn x_a_share_for_a_stage_without_a_handler_is_refused() {
+    let tenure = runs_of_two(1).await;
+    let work = |_: StageContext, (): ()| async { Outcome::<()>::done(()) };
+    for share in [QueueShare::new("z"), QueueShare::new("a").weight(0), QueueShare::new("a").concurrency(0)] {
+        let refused = stages(&tenure).share(share).handle("a", work).drain().await.unwrap_err();
+        assert_eq!(refused.code(), "out_of_bounds");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -32,7 +32,6 @@ use tenure_core::Page;
 use tenure_core::bounds;
 use tenure_core::changes::{Face, Subject};
 
-pub use desk::{Action, Desk, Happened, due_in_ms};
 pub use source::{Offsets, Source, offsets};
 use tenure_core::Token;
 pub use tenure_core::domain::{

@@ -3,7 +3,7 @@
 use super::{Act, Beat, Beaten, Claim, Claims, Ended, Ending, NewSegment, Record, Refusal, UnitKey};
 use crate::error::only;
 use crate::rest::look_within;
-use crate::{Error, Result, Tenure, chance};
+use crate::{Error, Result, Tenure};
 use std::time::Duration;
 use tenure_core::Token;
 use tenure_store::wake_of_pipeline;
@@ -76,7 +76,7 @@ impl StageWorker {
 
     /// Ends a claim as failed, to be tried again by the stage's backoff while it has attempts.
     pub async fn fail(&self, unit: UnitKey, owner: &str, token: Token, error: &str) -> Result<Ended> {
-        let act = Act::Fail { error: error.to_owned(), retry: chance::by_policy() };
+        let act = Act::Fail { error: error.to_owned(), retry: self.tenure.around.by_policy() };
         self.finish(Ending { unit, owner: owner.to_owned(), token, act }).await
     }
 

@@ -6,7 +6,7 @@
 
 use super::calendar::Calendar;
 use crate::upkeep::{Met, Pace, Sweep};
-use crate::{Error, Result, Tenure, chance};
+use crate::{Error, Result, Tenure};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tenure_core::Time;
@@ -56,7 +56,7 @@ impl Tenure {
         };
         // Each begins somewhere else, so that machines that wake together do not queue up at the same row.
         let count = due.schedules.len();
-        let turn = ((chance::signed_unit() + 1.0) / 2.0 * count as f64) as usize;
+        let turn = ((self.around.chance() + 1.0) / 2.0 * count as f64) as usize;
         due.schedules.rotate_left(turn.min(count));
         for schedule in &due.schedules {
             match self.fire_one(schedule, &mut looked).await {
@@ -103,7 +103,7 @@ impl Tenure {
         };
         let met = |(looked, took): (Looked, Duration)| {
             tell(&looked, &mut told);
-            met(&looked, took, chance::signed_unit())
+            met(&looked, took, self.around.chance())
         };
         Sweep::new(self, "schedules", Pace::PROMPT).run(look, met).await;
     }

@@ -285,7 +285,7 @@ impl Face for Chunks {
         self.handler.as_ref().map(|handler| Task::spawn(handler(cx)))
     }
 
-    fn act(outcome: Outcome<Synced>) -> Option<Act> {
+    fn act(outcome: Outcome<Synced>, _: f64) -> Option<Act> {
         match outcome {
             Ok(Synced { completed: true, .. }) => None,
             Ok(Synced { row_count, cursor, .. }) => Some(Act::Complete { row_count, cursor }),
@@ -454,7 +454,7 @@ impl Pass {
     /// Claims the sync, if nobody holds it.
     async fn take(&self) -> Result<Option<(Token, Moment)>> {
         let Some(info) = self.tenure.sync(self.sync).await? else { return Ok(None) };
-        let asked_at = Moment::now();
+        let asked_at = self.tenure.around.now();
         let claim = SyncClaim::new(&self.owner).lease_ms(self.lease_ms).matrix_id(info.sync.matrix_id);
         let Some(claimed) = self.tenure.claim_sync(claim).await? else { return Ok(None) };
         if claimed.id == self.sync {

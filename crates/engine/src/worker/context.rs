@@ -4,6 +4,7 @@ use super::face::Claimed;
 use super::points::Points;
 use crate::heart::{Cancelled, Hold};
 use crate::job::to_json;
+use crate::surroundings::Surroundings;
 use crate::{CallerTransaction, Result, Tenure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -29,6 +30,10 @@ pub struct Terms {
 }
 
 impl Terms {
+    pub(crate) fn around(&self) -> &Surroundings {
+        &self.tenure.around
+    }
+
     /// Returns while the worker lives, as a test has it.
     pub(crate) async fn living(&self) {
         if let Some(points) = &self.points {
@@ -126,6 +131,10 @@ impl<U: Claimed> Context<U> {
 
     pub(crate) fn timeout_ms(&self) -> Option<u64> {
         self.attempt.unit.timeout_ms().or(self.attempt.terms.timeout_ms)
+    }
+
+    pub(crate) fn around(&self) -> &Surroundings {
+        self.attempt.terms.around()
     }
 
     pub(crate) fn hold(&self) -> &Arc<Hold> {
