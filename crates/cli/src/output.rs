@@ -4,8 +4,9 @@ use crate::failure::Failure;
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
-use tenure_wire::reply::{At, Explanation};
-use tenure_wire::{text, time};
+use tenure::Time;
+use tenure_wire::reply::Explanation;
+use tenure_wire::text;
 
 /// How results are shown: JSON, a table for a person, or tab-separated lines for a pipe.
 #[derive(Debug)]
@@ -58,8 +59,8 @@ impl Output {
     }
 
     /// What happened, a line for each event.
-    pub(crate) fn events<'a>(&self, events: impl Iterator<Item = (At, &'a str, &'a String)>) {
-        let rows = events.map(|(at, what, message)| [time::show(at.0), what.to_owned(), message.clone()]);
+    pub(crate) fn events<'a>(&self, events: impl Iterator<Item = (Time, &'a str, &'a String)>) {
+        let rows = events.map(|(at, what, message)| [at.to_string(), what.to_owned(), message.clone()]);
         self.table(["AT", "WHAT", "MESSAGE"], rows);
     }
 

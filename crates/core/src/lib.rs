@@ -1,7 +1,7 @@
 //! What is true of work held under lease.
 //!
 //! The rules of Tenure as plain data and pure functions: nothing here reads a clock, draws a random number, waits,
-//! allocates a connection or knows a format on disk or on the wire. `now` and chance are arguments.
+//! allocates a connection or knows a format on disk. `now` and chance are arguments.
 //!
 //! The rule ids in the comments (L3, Q5 …) are those of `docs/contracts.md`.
 //!
@@ -15,6 +15,9 @@
 //! - [`actor`] and [`changes`]: who acts, and what was changed about settings.
 //! - [`retry`]: when a failed attempt may run again.
 //! - [`bounds`] and [`json`]: what callers may send, and the one error that says why not.
+//!
+//! With the feature `serde`, what is answered serialises itself in the JSON form that HTTP and the command line show; the
+//! feature `schema` describes that form. Without them this crate is built on nothing.
 
 pub mod actor;
 pub mod bounds;
@@ -30,6 +33,7 @@ pub mod pipeline;
 pub mod queue;
 pub mod retry;
 pub mod schedule;
+pub mod serial;
 pub mod sync;
 pub mod time;
 mod words;
@@ -37,6 +41,7 @@ mod words;
 pub use actor::Actor;
 pub use bounds::Invalid;
 pub use explain::{Explanation, Why};
+pub use id::InvalidId;
 pub use lease::{Epoch, LostReason, Token, Tokens};
 pub use page::Page;
-pub use time::Time;
+pub use time::{InvalidTime, Time};

@@ -31,6 +31,8 @@ macro_rules! words {
                 f.write_str(self.as_str())
             }
         }
+
+        crate::serial::as_text!($name, "Word", None, $name::parse);
     };
 }
 pub(crate) use words;

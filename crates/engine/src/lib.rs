@@ -69,7 +69,9 @@ pub use tenure_core::queue::{
 };
 pub use tenure_core::retry::Backoff;
 pub use tenure_core::retry::Retry;
-pub use tenure_core::{Actor, Epoch, Invalid, LostReason, Time, Token, bounds, changes};
+pub use tenure_core::{
+    Actor, Epoch, Invalid, InvalidId, InvalidTime, LostReason, Time, Token, bounds, changes, serial,
+};
 pub use tenure_derive::Job;
 pub use tenure_store::{Address, Clock, Finding, Level, Outcome as StoreOutcome, Place, StoreError, TransactionError};
 pub use transaction::CallerTransaction;

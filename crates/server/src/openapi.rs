@@ -57,6 +57,9 @@ impl Document {
         for (name, reply) in self.replies {
             schemas.insert(name, json!(reply));
         }
+        let (plain, mut schemas): (Map<_, _>, Map<_, _>) =
+            schemas.into_iter().partition(|(_, schema)| is_plain(schema));
+        schemas.values_mut().for_each(|schema| spell_out(schema, &plain));
         for (name, shape) in self.shapes {
             schemas.insert(name.to_owned(), json!(shape.schema()));
         }
@@ -68,6 +71,42 @@ impl Document {
         });
         json!({ "openapi": "3.1.0", "info": info, "paths": self.paths, "components": { "schemas": schemas } })
             .to_string()
+    }
+}
+
+/// Whether it is text or a number: an instant, an id, a token, a word.
+fn is_plain(schema: &Value) -> bool {
+    schema["type"].as_str().is_some_and(|of| !["object", "array", "null"].contains(&of))
+}
+
+/// Writes a plain value out where it stands, and the fields of what stands within another with those of the other, so
+/// that the document names only what a reader looks up.
+fn spell_out(schema: &mut Value, plain: &Map<String, Value>) {
+    match schema {
+        Value::Array(items) => return items.iter_mut().for_each(|item| spell_out(item, plain)),
+        Value::Object(members) => members.values_mut().for_each(|member| spell_out(member, plain)),
+        _ => return,
+    }
+    let named = schema["$ref"].as_str().and_then(|name| plain.get(name.rsplit('/').next()?));
+    if let (Some(Value::Object(of)), Value::Object(members)) = (named, &mut *schema) {
+        members.remove("$ref");
+        members.extend(of.clone());
+    }
+    if let Some([one, other]) = schema["oneOf"].as_array().map(Vec::as_slice)
+        && is_plain(one)
+    {
+        let mut or_null = one.clone();
+        or_null["type"] = json!([one["type"], other["type"]]);
+        *schema = or_null;
+    }
+    if let Some(parts) = schema["allOf"].as_array().filter(|parts| parts.iter().all(|part| part["type"] == "object")) {
+        let properties = parts.iter().filter_map(|part| part["properties"].as_object()).flatten();
+        let required = parts.iter().filter_map(|part| part["required"].as_array()).flatten();
+        let properties: Map<String, Value> = properties.map(|(name, of)| (name.clone(), of.clone())).collect();
+        let required: Vec<&Value> = required.collect();
+        *schema = json!({
+            "type": "object", "description": schema["description"], "properties": properties, "required": required
+        });
     }
 }
 

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::env;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use support::{File, claim, complete};
 use tenure_core::queue::{Act, Change, Claim, Ending, Idle, JobId, NewJob};
 use tenure_core::retry::Retry;
 use tenure_sqlite::{SqliteOptions, SqliteStore, Synchronous};
+use tenure_store::conformance::Seed;
 use tenure_store::{Clock, QueueStore};
 
 const CHILD: &str = "TENURE_CHILD";
@@ -212,10 +212,11 @@ async fn q9_each_lane_runs_in_the_order_it_was_enqueued() {
     let enqueued = stores[0].enqueue(jobs.collect()).await.unwrap().unwrap();
     let lane_of: BTreeMap<JobId, usize> = enqueued.iter().enumerate().map(|(n, job)| (job.id, n % LANES)).collect();
     let lane_of = Arc::new(lane_of);
-    let seed = Arc::new(AtomicU64::new(7));
+    let seed = Seed::or(7);
     let workers: Vec<_> = (0..8)
         .map(|n| {
-            let (store, lane_of, seed) = (Arc::clone(&stores[n % 2]), Arc::clone(&lane_of), Arc::clone(&seed));
+            let (store, lane_of, mut chance) =
+                (Arc::clone(&stores[n % 2]), Arc::clone(&lane_of), seed.chance(n as u64));
             tokio::spawn(async move {
                 let owner = format!("w{n}");
                 let mut done = Vec::new();
@@ -234,11 +235,10 @@ async fn q9_each_lane_runs_in_the_order_it_was_enqueued() {
                     assert_eq!(lanes.len(), claims.jobs.len(), "two jobs of one lane at once");
                     for job in claims.jobs {
                         // A third of all attempts fails; the head then keeps its place.
-                        let fails = seed.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed) >> 40;
                         let retry = Retry::In { delay_ms: 0 };
-                        let act = match fails % 3 {
-                            0 => Act::Fail { error: "again".into(), retry },
-                            _ => Act::Complete { result: None },
+                        let act = match chance.one_in(3) {
+                            true => Act::Fail { error: "again".into(), retry },
+                            false => Act::Complete { result: None },
                         };
                         let ended = Ending { act: act.clone(), ..complete(job.id, &owner, job.token) };
                         store.finish(vec![ended]).await.unwrap()[0].unwrap();

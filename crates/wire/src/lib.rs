@@ -22,7 +22,6 @@ pub mod shape;
 pub mod store;
 pub mod sync;
 pub mod text;
-pub mod time;
 
 pub use problem::{Kind, Problem};
 pub use read::{Body, Object};

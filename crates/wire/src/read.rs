@@ -8,7 +8,7 @@
 
 use crate::problem::{Kind, Problem};
 use crate::shape::{Count, Field, Holds, Shape};
-use crate::{text, time};
+use crate::text;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -177,10 +177,10 @@ impl<'a> Node<'a> {
 
     fn time(self, place: &str) -> Result<Time, Problem> {
         let string = self.string(place)?;
-        time::parse(&string).ok_or_else(|| {
+        string.parse().map_err(|_| {
             let got = text::cut(&string, GOT_CHARS);
-            let message = format!("`{place}` must be {}; got {got}", time::LIMIT);
-            Problem::invalid("invalid_time", place, time::LIMIT, &got, message)
+            let message = format!("`{place}` must be {}; got {got}", Time::FORM);
+            Problem::invalid("invalid_time", place, Time::FORM, &got, message)
         })
     }
 

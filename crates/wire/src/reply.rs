@@ -2,24 +2,13 @@
 //!
 //! Every field is always there; what does not apply is `null`.
 
-use crate::time;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use tenure::Page;
+use tenure::{Page, Time};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType};
 use utoipa::{PartialSchema, ToSchema};
-
-/// An instant, written as RFC 3339 in UTC.
-#[derive(Clone, Copy, Debug)]
-pub struct At(pub tenure::Time);
-
-impl Serialize for At {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&time::show(self.0))
-    }
-}
 
 /// JSON passed through as it was kept.
 #[derive(Debug)]
@@ -116,8 +105,7 @@ pub struct Changes {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Changed {
     /// When, by the store's clock.
-    #[schema(value_type = String, format = DateTime)]
-    pub at: At,
+    pub at: Time,
     /// What: `created`, `changed` or `removed`.
     pub what: &'static str,
     /// Which setting.
@@ -138,7 +126,7 @@ impl From<Vec<tenure::changes::Changed>> for Changes {
             let message = changed.message();
             let tenure::changes::Changed { at, by, what, difference } = changed;
             let (setting, from, to) = difference.map_or((None, None, None), |it| (Some(it.setting), it.from, it.to));
-            Changed { at: At(at), what: what.as_str(), setting, from, to, by, message }
+            Changed { at: at, what: what.as_str(), setting, from, to, by, message }
         };
         Changes { events: changes.into_iter().map(one).collect() }
     }

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use tenure::domain::{Change, State, token_of};
 use tenure::{Tenure, bounds};
 use tenure_wire::domain::{reply, request};
-use tenure_wire::{Problem, text, time};
+use tenure_wire::{Problem, text};
 
 /// Work in order, one offset at a time for each key.
 #[derive(Debug, Subcommand)]
@@ -49,7 +49,7 @@ impl Domain {
             Domain::Heartbeat(held) => {
                 let beaten = tenure.domain(&held.domain).heartbeat(token_of(&held.token)).await?;
                 output.show(&reply::Beaten::from(beaten), |output, beaten| {
-                    let until = beaten.lease_expires_at.map_or_else(|| "never".to_owned(), |at| time::show(at.0));
+                    let until = beaten.lease_expires_at.map_or_else(|| "never".to_owned(), |at| at.to_string());
                     result(output, "RENEWED", Some(until));
                 });
                 Ok(())
@@ -258,7 +258,7 @@ const HEADER: [&str; 7] = ["DOMAIN", "OFFSET", "HOLDER", "RETRIES", "EXPIRES", "
 fn row(domain: &reply::Domain) -> [String; 7] {
     let lease = domain.lease.as_ref();
     let expires = lease.and_then(|lease| {
-        let at = time::show(lease.lease_expires_at?.0);
+        let at = lease.lease_expires_at?.to_string();
         Some(if lease.expired { format!("{at} (expired)") } else { at })
     });
     [
@@ -268,7 +268,7 @@ fn row(domain: &reply::Domain) -> [String; 7] {
         or_dash(lease.map(|lease| lease.retry_count)),
         or_dash(expires),
         domain.backlog_len.to_string(),
-        or_dash(domain.backlog_oldest_at.map(|at| time::show(at.0))),
+        or_dash(domain.backlog_oldest_at),
     ]
 }
 

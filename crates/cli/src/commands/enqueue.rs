@@ -9,7 +9,6 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use tenure::{NewJob, Tenure, Time, bounds};
 use tenure_wire::queue::{reply, request};
-use tenure_wire::time;
 
 /// Jobs of a file that are enqueued in one call, all or none.
 const BATCH: usize = 1_000;
@@ -226,5 +225,5 @@ impl Lines {
 }
 
 fn instant(text: &str) -> Result<Time, String> {
-    time::parse(text).ok_or_else(|| format!("use {}", time::LIMIT))
+    text.parse().map_err(|_| format!("use {}", Time::FORM))
 }

@@ -2,14 +2,14 @@
 
 mod which;
 
-use super::found;
+use super::{cursor, found};
 use crate::failure::Failure;
 use crate::output::{Output, or_dash};
 use clap::{Args, Subcommand};
-use tenure::{Action, Filter, JobId, Status, Tenure, bounds};
+use tenure::{Action, Filter, JobId, Status, Tenure, Time, bounds};
 use tenure_wire::queue::{reply, request};
-use tenure_wire::reply::{At, Backoff, Explanation, Json};
-use tenure_wire::{text, time};
+use tenure_wire::reply::{Backoff, Explanation, Json};
+use tenure_wire::text;
 use which::Which;
 
 /// Look at jobs, cancel them or try them again.
@@ -81,7 +81,7 @@ pub(crate) struct List {
     kind: Option<String>,
 
     /// Where an earlier page said that the next begins
-    #[arg(long, value_parser = cursor)]
+    #[arg(long, value_parser = cursor::<JobId>)]
     cursor: Option<JobId>,
 
     /// Jobs in a page, 1 to 1,000
@@ -103,7 +103,7 @@ impl List {
                     status,
                     job.priority.to_string(),
                     format!("{}/{}", job.attempt, job.attempts_max),
-                    time::show(job.run_at.0),
+                    job.run_at.to_string(),
                     or_dash(job.worker.as_deref()),
                 ]
             });
@@ -118,10 +118,6 @@ pub(super) fn status(word: &str) -> Result<Status, String> {
     Status::parse(word).ok_or_else(|| "use queued, running, completed or failed".to_owned())
 }
 
-fn cursor(text: &str) -> Result<JobId, String> {
-    text.parse().map_err(|()| "use the cursor that an earlier page gave".to_owned())
-}
-
 async fn show(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
     let job = found(&format!("job {}", id), tenure.job(request::job_id(id)).await?)?;
     output.show(&reply::Job::whole(job), |output, job| {
@@ -134,8 +130,8 @@ async fn show(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure>
                 [
                     attempt.token.to_string(),
                     attempt.worker.clone(),
-                    time::show(attempt.claimed_at.0),
-                    or_dash(attempt.ended_at.map(|at| time::show(at.0))),
+                    attempt.claimed_at.to_string(),
+                    or_dash(attempt.ended_at),
                     attempt.outcome.unwrap_or("running").to_owned(),
                     attempt.beats.to_string(),
                     or_dash(attempt.error.as_deref()),
@@ -168,7 +164,7 @@ async fn explain(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failu
 
 /// The fields of `--json`, in its order and under its names; what does not apply is left out.
 fn fields(job: &reply::Job) -> Vec<(&'static str, String)> {
-    let at = |at: At| time::show(at.0);
+    let at = |at: Time| at.to_string();
     let json = |json: &Json| json.text().to_owned();
     let backoff = |backoff: &Backoff| {
         let Backoff { initial_ms, factor, max_ms, jitter } = backoff;

@@ -23,6 +23,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::service::Service;
 use clap::Subcommand;
+use std::str::FromStr;
 use tenure::Tenure;
 use tenure_wire::{Problem, text};
 
@@ -123,4 +124,9 @@ fn named(noun: &str, name: &str) -> String {
 /// What was asked for, unless it is not on record.
 fn found<T>(what: &str, found: Option<T>) -> Result<T, Failure> {
     found.ok_or_else(|| Problem::absent(what).into())
+}
+
+/// Where a page begins.
+fn cursor<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "use the cursor that an earlier page gave".to_owned())
 }

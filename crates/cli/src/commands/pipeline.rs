@@ -9,7 +9,7 @@ use tenure::changes::{Face, Subject};
 use tenure::pipeline::{Applied, NewRun};
 use tenure::{Tenure, bounds};
 use tenure_wire::pipeline::{reply, request};
-use tenure_wire::{Kind, Problem, time};
+use tenure_wire::{Kind, Problem};
 
 /// Put pipelines on record and start runs of them.
 #[derive(Debug, Subcommand)]
@@ -117,7 +117,7 @@ impl List {
         let page = tenure.pipelines(self.cursor.as_deref(), self.limit).await?;
         output.show(&reply::Pipelines::from(page), |output, page| {
             let rows = page.pipelines.iter().map(|of| {
-                [of.name.clone(), of.version.to_string(), of.stages.len().to_string(), time::show(of.created_at.0)]
+                [of.name.clone(), of.version.to_string(), of.stages.len().to_string(), of.created_at.to_string()]
             });
             output.table(["NAME", "VERSION", "STAGES", "APPLIED"], rows);
             output.more(&page.next_cursor);

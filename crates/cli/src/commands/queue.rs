@@ -10,7 +10,6 @@ use clap::{Args, Subcommand};
 use tenure::changes::{Face, Subject};
 use tenure::{Change, Tenure, bounds};
 use tenure_wire::queue::reply;
-use tenure_wire::time;
 
 /// Look at queues, pause and limit them.
 #[derive(Debug, Subcommand)]
@@ -104,7 +103,7 @@ fn row(queue: &reply::Queue) -> [String; 7] {
         count("running", queue.counts.running),
         count("completed", queue.counts.completed),
         count("failed", queue.counts.failed),
-        or_dash(queue.oldest_queued_at.map(|at| time::show(at.0))),
+        or_dash(queue.oldest_queued_at),
         or_dash(queue.paused.then_some("paused")),
     ]
 }

@@ -2,7 +2,7 @@
 
 mod show;
 
-use super::found;
+use super::{cursor, found};
 use crate::failure::Failure;
 use crate::output::{Output, or_dash};
 use clap::{Args, Subcommand};
@@ -12,7 +12,6 @@ use tenure::{Tenure, bounds};
 use tenure_wire::pipeline::reply;
 use tenure_wire::pipeline::request::run_id;
 use tenure_wire::reply::Explanation;
-use tenure_wire::time;
 
 /// Look at runs of pipelines, cancel, retry and verify them.
 #[derive(Debug, Subcommand)]
@@ -77,7 +76,7 @@ pub(crate) struct List {
     status: Option<RunStatus>,
 
     /// Where an earlier page said that the next begins
-    #[arg(long, value_parser = cursor)]
+    #[arg(long, value_parser = cursor::<RunId>)]
     cursor: Option<RunId>,
 
     /// Runs in a page, 1 to 1,000
@@ -97,8 +96,8 @@ impl List {
                     run.pipeline.clone(),
                     run.version.to_string(),
                     status,
-                    time::show(run.created_at.0),
-                    or_dash(run.finished_at.map(|at| time::show(at.0))),
+                    run.created_at.to_string(),
+                    or_dash(run.finished_at),
                 ]
             });
             output.table(["ID", "PIPELINE", "VERSION", "STATUS", "STARTED", "FINISHED"], rows);
@@ -110,10 +109,6 @@ impl List {
 
 fn status(word: &str) -> Result<RunStatus, String> {
     RunStatus::parse(&word.to_uppercase()).ok_or_else(|| "use RUNNING, DONE or ERROR".to_owned())
-}
-
-fn cursor(text: &str) -> Result<RunId, String> {
-    text.parse().map_err(|()| "use the cursor that an earlier page gave".to_owned())
 }
 
 /// End a run now; holders of its stages are told with their next heartbeat. Prints where the run stands then.

@@ -8,10 +8,9 @@ use crate::output::{Output, or_dash};
 use crate::span;
 use clap::{Args, Subcommand};
 use tenure::changes::{Face, Subject};
-use tenure::{Tenure, bounds};
-use tenure_wire::reply::At;
+use tenure::{Tenure, Time, bounds};
 use tenure_wire::schedule::reply;
-use tenure_wire::{Problem, text, time};
+use tenure_wire::{Problem, text};
 
 /// Enqueue jobs by the clock, each slot once however many machines serve.
 #[derive(Debug, Subcommand)]
@@ -134,7 +133,7 @@ impl Next {
         };
         let slots = tenure.preview(&cron, &zone, self.count).await?;
         output.show(&reply::Slots::from(slots), |output, slots| {
-            output.table(["SLOT", "LOCAL"], slots.slots.iter().map(|slot| [time::show(slot.at.0), slot.local.clone()]));
+            output.table(["SLOT", "LOCAL"], slots.slots.iter().map(|slot| [slot.at.to_string(), slot.local.clone()]));
         });
         Ok(())
     }
@@ -147,8 +146,7 @@ async fn show(name: &str, tenure: &Tenure, output: &Output) -> Result<(), Failur
     output.show(&reply::Schedule::from(schedule), |output, schedule| {
         details(output, schedule);
         output.line("");
-        let row =
-            |firing: &reply::Firing| [time::show(firing.slot.0), time::show(firing.fired_at.0), firing.job.clone()];
+        let row = |firing: &reply::Firing| [firing.slot.to_string(), firing.fired_at.to_string(), firing.job.clone()];
         output.table(["SLOT", "FIRED", "JOB"], firings.firings.iter().map(row));
     });
     Ok(())
@@ -165,7 +163,7 @@ async fn remove(name: &str, tenure: &Tenure, output: &Output) -> Result<(), Fail
 const HEADER: [&str; 8] = ["SCHEDULE", "CRON", "ZONE", "QUEUE", "KIND", "NEXT", "LAST JOB", "MISSED"];
 
 fn row(schedule: &reply::Schedule) -> [String; 8] {
-    let next = if schedule.paused { Some("paused".to_owned()) } else { schedule.next_at.map(|at| time::show(at.0)) };
+    let next = if schedule.paused { Some("paused".to_owned()) } else { schedule.next_at.map(|at| at.to_string()) };
     [
         schedule.name.clone(),
         schedule.cron.clone(),
@@ -180,7 +178,7 @@ fn row(schedule: &reply::Schedule) -> [String; 8] {
 
 /// What a schedule does and how it stands, under the names of `--json`.
 fn details(output: &Output, schedule: &reply::Schedule) {
-    let at = |at: Option<At>| or_dash(at.map(|at| time::show(at.0)));
+    let at = |at: Option<Time>| or_dash(at);
     let job = &schedule.job;
     let optional = |text: &Option<String>| or_dash(text.as_deref().map(text::escaped));
     for (name, value) in [

@@ -1,6 +1,6 @@
 //! `tenure sync`.
 
-use super::found;
+use super::{cursor, found};
 use crate::failure::Failure;
 use crate::output::{Output, or_dash};
 use crate::span;
@@ -12,7 +12,7 @@ use tenure::sync::{ChunkFilter, NewChunk, State, SyncFilter, SyncId};
 use tenure::{Tenure, bounds};
 use tenure_wire::sync::reply::{Planned, SyncCancelled, SyncTimeline, Syncs, WholeSync};
 use tenure_wire::sync::request::{chunk_line, sync_id};
-use tenure_wire::{text, time};
+use tenure_wire::text;
 
 /// Plan syncs, look at them, cancel them.
 #[derive(Debug, Subcommand)]
@@ -141,7 +141,7 @@ pub(crate) struct List {
     state: Option<State>,
 
     /// Where an earlier page said that the next begins
-    #[arg(long, value_parser = cursor)]
+    #[arg(long, value_parser = cursor::<SyncId>)]
     cursor: Option<SyncId>,
 
     /// Syncs in a page, 1 to 1,000
@@ -161,7 +161,7 @@ impl List {
                     sync.state.to_owned(),
                     sync.priority.to_string(),
                     sync.planned.to_string(),
-                    time::show(sync.created_at.0),
+                    sync.created_at.to_string(),
                     or_dash(sync.locked_by.as_deref()),
                     or_dash(sync.error_message.as_deref()),
                 ]
@@ -171,10 +171,6 @@ impl List {
         });
         Ok(())
     }
-}
-
-fn cursor(text: &str) -> Result<SyncId, String> {
-    text.parse().map_err(|()| "use the cursor that an earlier page gave".to_owned())
 }
 
 /// How often a watched sync is looked at.
@@ -240,11 +236,11 @@ fn fields(shown: &WholeSync, line: &str) -> Vec<(&'static str, String)> {
         ("rows", progress.rows.to_string()),
         ("priority", sync.priority.to_string()),
         ("worker", or_dash(sync.locked_by.as_deref())),
-        ("locked until", or_dash(sync.locked_until.map(|at| time::show(at.0)))),
+        ("locked until", or_dash(sync.locked_until)),
         ("crashes", sync.crashes_max.map_or(sync.crashes.to_string(), |max| format!("{} of {max}", sync.crashes))),
-        ("planned at", time::show(sync.created_at.0)),
-        ("completed at", or_dash(sync.completed_at.map(|at| time::show(at.0)))),
-        ("failed at", or_dash(sync.failed_at.map(|at| time::show(at.0)))),
+        ("planned at", sync.created_at.to_string()),
+        ("completed at", or_dash(sync.completed_at)),
+        ("failed at", or_dash(sync.failed_at)),
         ("error", or_dash(sync.error_message.as_deref())),
     ]
 }
@@ -286,7 +282,7 @@ impl Chunks {
                     state,
                     format!("{}/{}", chunk.attempt, chunk.attempts_max),
                     or_dash(chunk.row_count),
-                    or_dash(chunk.last_synced_at.map(|at| time::show(at.0))),
+                    or_dash(chunk.last_synced_at),
                     or_dash(chunk.locked_by.as_deref()),
                     or_dash(chunk.error_message.as_deref()),
                 ]

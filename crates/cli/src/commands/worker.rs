@@ -5,7 +5,6 @@ use crate::output::Output;
 use clap::{Args, Subcommand};
 use tenure::{Tenure, bounds};
 use tenure_wire::queue::reply;
-use tenure_wire::time;
 
 /// Look at workers.
 #[derive(Debug, Subcommand)]
@@ -60,8 +59,8 @@ fn row(worker: &reply::Worker) -> [String; 5] {
     [
         worker.name.clone(),
         format!("{}{}", worker.running, if worker.running_capped { "+" } else { "" }),
-        time::show(worker.last_seen_at.0),
-        time::show(worker.first_seen_at.0),
+        worker.last_seen_at.to_string(),
+        worker.first_seen_at.to_string(),
         queues.join(" "),
     ]
 }

@@ -21,6 +21,8 @@ use std::fmt;
 /// A fencing number: what the store's one counter said when the unit was claimed (L2). It is not a secret; it is handed
 /// to user code so that *their* database can refuse an older writer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Token(pub i64);
 
 impl Token {

@@ -2,31 +2,16 @@
 
 use super::UnitKey;
 use super::graph::Definition;
-use crate::id;
+use crate::id::id;
 use crate::lease::Lease;
 use crate::lease::{Pulse, Token};
 use crate::retry::Backoff;
 use crate::time::Time;
 use crate::words::words;
-use std::fmt;
-use std::str::FromStr;
 
-/// A run's number, drawn by the store from a growing counter. Callers see it as an opaque string.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RunId(pub i64);
-
-impl fmt::Display for RunId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl FromStr for RunId {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<RunId, ()> {
-        id::parse(text).map(RunId)
-    }
+id! {
+    /// A run's number, drawn by the store from a growing counter. Callers see it as an opaque string.
+    RunId
 }
 
 words! {

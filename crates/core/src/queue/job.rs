@@ -1,29 +1,14 @@
 //! One job, and what is remembered of each time it was claimed.
 
-use crate::id;
+use crate::id::id;
 use crate::lease::{Lease, Pulse, Token};
 use crate::retry::Backoff;
 use crate::time::Time;
 use crate::words::words;
-use std::fmt;
-use std::str::FromStr;
 
-/// A job's number, drawn by the store from one growing counter. Callers see it as an opaque string.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct JobId(pub i64);
-
-impl fmt::Display for JobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl FromStr for JobId {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<JobId, ()> {
-        id::parse(text).map(JobId)
-    }
+id! {
+    /// A job's number, drawn by the store from one growing counter. Callers see it as an opaque string.
+    JobId
 }
 
 words! {

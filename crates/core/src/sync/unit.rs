@@ -1,28 +1,13 @@
 //! A sync, its chunks, and the columns they share.
 
-use crate::id;
+use crate::id::id;
 use crate::lease::{Lease, Token};
 use crate::time::Time;
 use crate::words::words;
-use std::fmt;
-use std::str::FromStr;
 
-/// A sync's number, drawn by the store from one growing counter. Callers see it as an opaque string.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SyncId(pub i64);
-
-impl fmt::Display for SyncId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl FromStr for SyncId {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<SyncId, ()> {
-        id::parse(text).map(SyncId)
-    }
+id! {
+    /// A sync's number, drawn by the store from one growing counter. Callers see it as an opaque string.
+    SyncId
 }
 
 /// What can be held: a sync, or one chunk of it.

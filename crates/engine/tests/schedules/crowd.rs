@@ -1,10 +1,11 @@
 //! Three schedulers in one process, each on a handle of its own; some are cut off in the middle of a look.
 
-use crate::{Chance, END, Hand, START, assert_each_slot_once, journey, schedules};
+use crate::{END, Hand, START, assert_each_slot_once, journey, schedules};
 use tenure::{Tenure, Time};
 use tenure_memory::MemoryStore;
 use tenure_sqlite::{SqliteOptions, SqliteStore, Synchronous};
 use tenure_store::Clock;
+use tenure_store::conformance::Seed;
 use tenure_testing::TestDatabase;
 
 /// Written out and repeating times around every change of these zones.
@@ -16,23 +17,24 @@ async fn look_on(tenure: Tenure) {
 }
 
 async fn crowd(handles: [Tenure; 3], crons: &[&str], seed: u64, set: impl AsyncFn(Time)) {
-    let mut chance = Chance(seed);
+    let seed = Seed::or(seed);
+    let mut chance = seed.chance(0);
     set(START).await;
     let schedules = schedules(crons);
     for schedule in &schedules {
         handles[0].put_schedule(schedule.clone()).await.unwrap();
     }
-    for stop in journey(seed, 120) {
+    for stop in journey(seed.chance(1), 120) {
         set(stop).await;
         let mut looks: Vec<_> = handles.iter().map(|handle| tokio::spawn(look_on(handle.clone()))).collect();
         // Every start of a program puts its schedules.
-        let again = &schedules[chance.below(schedules.len() as u64) as usize];
-        handles[chance.below(3) as usize].put_schedule(again.clone()).await.unwrap();
-        if chance.below(2) == 0 {
+        let again = &schedules[chance.below(schedules.len())];
+        handles[chance.below(3)].put_schedule(again.clone()).await.unwrap();
+        if chance.one_in(2) {
             for _ in 0..chance.below(40) {
                 tokio::task::yield_now().await;
             }
-            looks.swap_remove(chance.below(3) as usize).abort();
+            looks.swap_remove(chance.below(3)).abort();
         }
         for look in looks {
             look.await.unwrap();

@@ -8,6 +8,7 @@ mod processes;
 use std::collections::BTreeMap;
 use tenure::schedule::{Calendar, CatchUp, NewSchedule};
 use tenure::{Filter, JobId, NewJob, Tenure, Time};
+use tenure_store::conformance::Chance;
 use tokio_postgres::{Client, NoTls};
 
 /// 2018-03-01T00:00:00Z.
@@ -56,26 +57,12 @@ pub(crate) async fn assert_each_slot_once(tenure: &Tenure, schedules: &[NewSched
     assert!(jobs.is_empty(), "jobs of nobody: {:?}", jobs.keys());
 }
 
-/// Chance with a seed.
-pub(crate) struct Chance(pub(crate) u64);
-
-impl Chance {
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n
-    }
-}
-
 /// Instants on the way to the end: onward by hours or days, and now and then back by up to three hours.
-pub(crate) fn journey(seed: u64, hours_max: u64) -> Vec<Time> {
-    let mut chance = Chance(seed);
+pub(crate) fn journey(mut chance: Chance, hours_max: usize) -> Vec<Time> {
     let mut now = START;
     let mut stops = Vec::new();
     while now < END {
-        if chance.below(5) == 0 {
+        if chance.one_in(5) {
             stops.push(Time(now.0 - chance.below(10_800_000_000) as i64));
         }
         now = Time(now.0 + (1 + chance.below(hours_max * 3_600_000)) as i64 * 1_000).min(END);

@@ -3,11 +3,12 @@
 //! The test starts this very program again as its children: each runs the same test, finds `TENURE_CHILD` in its
 //! environment and plays the scheduler instead, until it is killed.
 
-use crate::{Chance, END, Hand, START, assert_each_slot_once, journey, schedules};
+use crate::{END, Hand, START, assert_each_slot_once, journey, schedules};
 use std::env;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tenure::{Tenure, Time};
+use tenure_store::conformance::Seed;
 use tenure_testing::TestDatabase;
 
 const CHILD: &str = "TENURE_CHILD";
@@ -66,20 +67,21 @@ async fn d1_three_processes_that_are_killed_at_random_fire_each_slot_once() {
     for schedule in &schedules {
         tenure.put_schedule(schedule.clone()).await.unwrap();
     }
-    let mut chance = Chance(4);
+    let seed = Seed::or(4);
+    let mut chance = seed.chance(0);
     let mut children = Children((0..3).map(|_| start(database.url())).collect());
     let mut kills = 0;
-    for stop in journey(4, 240) {
+    for stop in journey(seed.chance(1), 240) {
         hand.set(stop).await;
-        if chance.below(3) == 0 {
+        if chance.one_in(3) {
             // At another moment of its work each time.
-            tokio::time::sleep(Duration::from_micros(chance.below(20_000))).await;
-            let n = chance.below(3) as usize;
+            tokio::time::sleep(Duration::from_micros(chance.below(20_000) as u64)).await;
+            let n = chance.below(3);
             children.kill(n);
             children.0[n] = start(database.url());
             kills += 1;
         }
-        if chance.below(2) == 0 {
+        if chance.one_in(2) {
             settled(&tenure, stop).await;
         }
     }

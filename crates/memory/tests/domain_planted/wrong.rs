@@ -182,7 +182,9 @@ impl Wrong {
         {
             flight.lease.expires_at = flight.lease.expires_at.max(now.plus_ms(1));
         }
-        let answer = domain.heartbeat(token, now);
+        let end = before.as_ref().and_then(|flight| flight.lease.deadline()).map(|at| Time(at.0 - 1));
+        let from = end.filter(|end| self.is(Bug::RenewedFromItsEnd) && *end > now).unwrap_or(now);
+        let answer = domain.heartbeat(token, from);
         if self.is(Bug::HeartbeatIdle) {
             domain.record.in_flight = before;
         }

@@ -8,24 +8,13 @@ use tenure_core::queue::{Act, Action, Beat, Change, Claim, ClaimedJob, Ending, J
 use tenure_core::queue::{Operation, Rate};
 use tenure_core::retry::Retry;
 use tenure_postgres::PostgresStore;
+use tenure_store::conformance::{Chance, Seed};
 use tenure_store::{QueueStore, Upkeep};
 
 const CALLERS: u64 = 8;
 const CALLS: u32 = 400;
 
-/// Small numbers from a seed.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-
-    fn queue(&mut self) -> String {
-        ["a", "b", "c"][self.below(3) as usize].to_owned()
-    }
-}
+const QUEUES: [&str; 3] = ["a", "b", "c"];
 
 /// One of the callers, and what it holds.
 struct Caller {
@@ -54,26 +43,26 @@ impl Caller {
     async fn enqueue(&mut self) {
         let chance = &mut self.chance;
         let jobs = (0..1 + chance.below(20)).map(|n| {
-            let mut job = NewJob::new(chance.queue(), "k", "1").priority(chance.below(3) as i32).attempts_max(3);
-            if chance.below(3) == 0 {
+            let mut job = NewJob::new(chance.pick(&QUEUES), "k", "1").priority(chance.below(3) as i32).attempts_max(3);
+            if chance.one_in(3) {
                 job = job.limit_key(format!("t{}", chance.below(4)));
             }
-            if chance.below(3) == 0 {
+            if chance.one_in(3) {
                 job = job.ordering_key(format!("l{}", chance.below(6)));
             }
             // The same body, and no key twice in a call: never a conflict.
-            if n == 0 || chance.below(4) == 0 { job.key(format!("k{n}-{}", chance.below(5))) } else { job }
+            if n == 0 || chance.one_in(4) { job.key(format!("k{n}-{}", chance.below(5))) } else { job }
         });
         let enqueued = self.store.enqueue(jobs.collect()).await.unwrap().unwrap();
         self.last_id.fetch_max(enqueued.iter().map(|job| job.id.0).max().unwrap_or(0), Ordering::Relaxed);
     }
 
     async fn claim(&mut self) {
-        let mut claim = Claim::new(self.chance.queue(), &self.name).max(1 + self.chance.below(15) as u32);
-        claim.queues.push(self.chance.queue());
+        let mut claim = Claim::new(self.chance.pick(&QUEUES), &self.name).max(1 + self.chance.below(15) as u32);
+        claim.queues.push(self.chance.pick(&QUEUES).to_owned());
         // Some leases run out while they are held, and come back from two sides.
-        let claim = claim.lease_ms(if self.chance.below(4) == 0 { 100 } else { 30_000 });
-        let claim = if self.chance.below(2) == 0 { claim.shared(2) } else { claim };
+        let claim = claim.lease_ms(if self.chance.one_in(4) { 100 } else { 30_000 });
+        let claim = if self.chance.one_in(2) { claim.shared(2) } else { claim };
         self.held.extend(self.store.claim(claim).await.unwrap().jobs);
     }
 
@@ -87,10 +76,10 @@ impl Caller {
     }
 
     async fn finish(&mut self) {
-        let count = (self.chance.below(20) as usize).min(self.held.len());
+        let count = self.chance.below(20).min(self.held.len());
         let mut endings = Vec::new();
         for _ in 0..count {
-            let job = self.held.swap_remove(self.chance.below(self.held.len() as u64) as usize);
+            let job = self.held.swap_remove(self.chance.below(self.held.len()));
             let act = match self.chance.below(6) {
                 0 => Act::Fail { error: "no".into(), retry: Retry::In { delay_ms: 0 } },
                 1 => Act::Fail { error: "no".into(), retry: Retry::Never },
@@ -122,13 +111,13 @@ impl Caller {
     }
 
     async fn change(&mut self) {
-        let limit = [None, Some(3), Some(20)][self.chance.below(3) as usize];
+        let limit = self.chance.pick(&[None, Some(3), Some(20)]);
         let change = match self.chance.below(6) {
             0 => Change { max_running: Some(limit), ..Change::default() },
             1 => Change { max_running_per_key: Some(limit), ..Change::default() },
             2 => Change { retention_ms: Some(Some(0)), ..Change::default() },
             3 => {
-                let mode = if self.chance.below(2) == 0 { LaneOnFailure::Block } else { LaneOnFailure::Continue };
+                let mode = if self.chance.one_in(2) { LaneOnFailure::Block } else { LaneOnFailure::Continue };
                 Change { lane_on_failure: Some(Some(mode)), ..Change::default() }
             }
             4 => {
@@ -137,13 +126,14 @@ impl Caller {
             }
             _ => return self.store.set_limit(limit.map(|max| max * 4)).await.unwrap(),
         };
-        let queue = self.chance.queue();
-        self.store.change(&queue, change).await.unwrap();
+        let queue = self.chance.pick(&QUEUES);
+        self.store.change(queue, change).await.unwrap();
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn c9_eight_callers_of_every_verb_never_meet_a_deadlock() {
+    let seed = Seed::or(1);
     let database = database().await;
     let open = async || Arc::new(PostgresStore::open(database.url()).await.unwrap());
     let handles = [open().await, open().await];
@@ -152,7 +142,7 @@ async fn c9_eight_callers_of_every_verb_never_meet_a_deadlock() {
         .map(|n| {
             let store = handles[(n % 2) as usize].clone();
             let (name, last_id) = (format!("w{n}"), last_id.clone());
-            let mut caller = Caller { store, name, chance: Chance(n + 1), held: Vec::new(), last_id };
+            let mut caller = Caller { store, name, chance: seed.chance(n), held: Vec::new(), last_id };
             tokio::spawn(async move {
                 for _ in 0..CALLS {
                     caller.call().await;

@@ -280,3 +280,32 @@ async fn what_waits_behind_one_key_or_in_other_queues_costs_nothing() {
     loaded.reads("prune", 7_000, async |store| assert_eq!(store.prune(100).await.unwrap().jobs, 0)).await;
     assert!(loaded.misses.is_empty(), "{}", loaded.misses.join("\n"));
 }
+
+/// A store whose tables the server has not counted yet, as every new one: a plan that it takes for dear is compiled first,
+/// which costs a hundred times what the statement does.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_statement_on_a_new_store_is_taken_for_dear_enough_to_be_compiled() {
+    let database = database().await;
+    let hand = connect(database.url()).await;
+    hand.batch_execute("set plan_cache_mode = force_generic_plan").await.unwrap();
+    let above: f64 = hand.query_one("show jit_above_cost", &[]).await.unwrap().get::<_, String>(0).parse().unwrap();
+    let mut dear = Vec::new();
+    for face in ["queue", "schedule", "domain", "sync", "pipeline"] {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("queries").join(face);
+        for file in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
+            let query = std::fs::read_to_string(&file).unwrap();
+            let parameters = hand.prepare(&query).await.unwrap().params().len();
+            hand.batch_execute(&format!("prepare q as {query}")).await.unwrap();
+            let nulls =
+                if parameters == 0 { String::new() } else { format!("({})", vec!["null"; parameters].join(", ")) };
+            let plan = hand.query(&format!("explain execute q{nulls}"), &[]).await.unwrap();
+            let top: String = plan[0].get(0);
+            let cost: f64 = top.split_once("..").unwrap().1.split_once(' ').unwrap().0.parse().unwrap();
+            if cost > above {
+                dear.push(format!("{} costs {cost}", file.display()));
+            }
+            hand.batch_execute("deallocate q").await.unwrap();
+        }
+    }
+    assert!(dear.is_empty(), "{}", dear.join("\n"));
+}

@@ -9,32 +9,12 @@ use tenure_core::sync::{
 };
 use tenure_postgres::PostgresStore;
 use tenure_postgres::transaction::{chunk_held, complete_chunk};
+use tenure_store::conformance::{Chance, Seed};
 use tenure_store::{Place, SyncStore, TransactionError};
 use tokio_postgres::Client;
 
 const CALLERS: u64 = 6;
 const CALLS: u32 = 400;
-
-/// Small numbers from a seed.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-
-    fn matrix(&mut self) -> String {
-        format!("m{}", self.below(3))
-    }
-
-    fn chunks(&mut self) -> Vec<NewChunk> {
-        let (first, count) = (self.below(20), 1 + self.below(8));
-        // Backwards as often as not: whoever locks rows as they come would meet another half-way.
-        let hashes = (first..first + count).map(|n| NewChunk::new(format!("h{n:02}")));
-        if self.below(2) == 0 { hashes.rev().collect() } else { hashes.collect() }
-    }
-}
 
 /// One of the callers, and what it holds.
 struct Caller {
@@ -62,31 +42,44 @@ impl Caller {
         }
     }
 
+    fn matrix(&mut self) -> String {
+        format!("m{}", self.chance.below(3))
+    }
+
+    fn new_chunks(&mut self) -> Vec<NewChunk> {
+        let (first, count) = (self.chance.below(20), 1 + self.chance.below(8));
+        // Backwards as often as not: whoever locks rows as they come would meet another half-way.
+        let hashes = (first..first + count).map(|n| NewChunk::new(format!("h{n:02}")));
+        if self.chance.one_in(2) { hashes.rev().collect() } else { hashes.collect() }
+    }
+
     async fn some_sync(&mut self) -> Option<SyncId> {
         let page = self.store.syncs(SyncFilter::default(), None, 4).await.unwrap();
-        let at = self.chance.below(page.items.len().max(1) as u64) as usize;
+        let at = self.chance.below(page.items.len().max(1));
         page.items.get(at).map(|sync| sync.id)
     }
 
     async fn plan(&mut self) {
-        let mut plan = Plan::new(self.chance.matrix()).attempts_max(3);
-        plan.crashes_max = (self.chance.below(2) == 0).then_some(2);
-        let planned = self.store.plan_sync(plan.chunks(self.chance.chunks())).await.unwrap();
+        let mut plan = Plan::new(self.matrix()).attempts_max(3);
+        plan.crashes_max = self.chance.one_in(2).then_some(2);
+        let plan = plan.chunks(self.new_chunks());
+        let planned = self.store.plan_sync(plan).await.unwrap();
         if let Err(Refused::Unfinished { id }) = planned {
-            let _ = self.store.add_chunks(id, self.chance.chunks()).await.unwrap();
+            let more = self.new_chunks();
+            let _ = self.store.add_chunks(id, more).await.unwrap();
         }
     }
 
     async fn claim_sync(&mut self) {
-        let mut claim = SyncClaim::new(&self.name).lease_ms([100, 1_000][self.chance.below(2) as usize]);
-        claim.matrix_id = (self.chance.below(3) == 0).then(|| self.chance.matrix());
+        let mut claim = SyncClaim::new(&self.name).lease_ms(self.chance.pick(&[100, 1_000]));
+        claim.matrix_id = self.chance.one_in(3).then(|| self.matrix());
         self.syncs.extend(self.store.claim_sync(claim).await.unwrap());
     }
 
     async fn claim_chunk(&mut self) {
         let Some(sync) = self.some_sync().await else { return };
-        let mut claim = ChunkClaim::new(sync, &self.name).lease_ms([100, 1_000][self.chance.below(2) as usize]);
-        claim.chunk_hash = (self.chance.below(4) == 0).then(|| format!("h{:02}", self.chance.below(28)));
+        let mut claim = ChunkClaim::new(sync, &self.name).lease_ms(self.chance.pick(&[100, 1_000]));
+        claim.chunk_hash = self.chance.one_in(4).then(|| format!("h{:02}", self.chance.below(28)));
         self.chunks.extend(self.store.claim_chunk(claim).await.unwrap());
     }
 
@@ -167,12 +160,13 @@ const WRONG: &str = "
 
 #[tokio::test(flavor = "multi_thread")]
 async fn c9_mixed_verbs_of_syncs_at_once_meet_no_deadlock_and_all_can_be_ended() {
+    let seed = Seed::or(7_000);
     let database = database().await;
     let mut callers = Vec::new();
     for n in 0..CALLERS {
         let store = Arc::new(PostgresStore::open(database.url()).await.unwrap());
         let own = connect(database.url()).await;
-        let chance = Chance(7_000 + n);
+        let chance = seed.chance(n);
         let mut caller = Caller { store, own, name: format!("w{n}"), chance, syncs: Vec::new(), chunks: Vec::new() };
         callers.push(tokio::spawn(async move {
             for _ in 0..CALLS {

@@ -7,8 +7,8 @@ use axum::Json;
 use axum::http::StatusCode;
 use tenure::changes::{Face, Subject};
 use tenure::schedule::Schedule;
+use tenure_wire::Problem;
 use tenure_wire::schedule::{reply, request};
-use tenure_wire::{Problem, time};
 
 const SCHEDULE: [(&str, &str); 1] = [("name", "The schedule.")];
 const THIS: &str = "this schedule";
@@ -30,7 +30,7 @@ pub(super) fn routes(api: &mut Api) {
         .named(&SCHEDULE)
         .pages("Firings")
         .lists(|app, [name], sent| async move {
-            let (before, limit) = (sent.cursor(time::parse)?, sent.limit()?);
+            let (before, limit) = (sent.cursor(|cursor| cursor.parse().ok())?, sent.limit()?);
             found(THIS, app.ask(app.tenure.schedule(&name)).await?)?;
             Ok(Json(reply::Firings::from(app.ask(app.tenure.firings(&name, before, limit)).await?)))
         });

@@ -51,7 +51,7 @@ pub use pipeline::PipelineWalk;
 pub use queue::QueueWalk;
 pub use schedule::ScheduleWalk;
 pub use sync::SyncWalk;
-pub use walk::{Bench, Chance, Failure, Report, Walk, Wrong, walk, walks};
+pub use walk::{Bench, Chance, Failure, Report, Seed, Walk, Wrong, walk, walks};
 
 /// Where every clock starts: odd microseconds, so that a backend that keeps only milliseconds is noticed.
 const START: Time = Time(1_767_225_600_123_457);

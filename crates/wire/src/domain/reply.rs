@@ -1,10 +1,10 @@
 //! What is answered about domains.
 
 use super::request::cursor;
-use crate::reply::{At, paged};
+use crate::reply::paged;
 use serde::Serialize;
-use tenure::Page;
 use tenure::domain::{self, DomainInfo};
+use tenure::{Page, Time};
 use utoipa::ToSchema;
 
 /// How an acquire was answered.
@@ -67,13 +67,12 @@ impl From<domain::Failed> for Finished {
 #[schema(as = DomainBeaten)]
 pub struct Beaten {
     /// When the lease runs out now; null if it never does.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub lease_expires_at: Option<At>,
+    pub lease_expires_at: Option<Time>,
 }
 
 impl From<domain::Beaten> for Beaten {
     fn from(beaten: domain::Beaten) -> Beaten {
-        Beaten { lease_expires_at: beaten.lease_expires_at.map(At) }
+        Beaten { lease_expires_at: beaten.lease_expires_at }
     }
 }
 
@@ -103,15 +102,13 @@ pub struct Domain {
     /// The first of them.
     pub backlog_head: Option<u64>,
     /// Since when that one waits.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub backlog_oldest_at: Option<At>,
+    pub backlog_oldest_at: Option<Time>,
     /// Tries after the first.
     pub max_retries: u32,
     /// Takeovers of one offset; null is without limit.
     pub takeovers_max: Option<u32>,
     /// When it was first used.
-    #[schema(value_type = String, format = DateTime)]
-    pub created_at: At,
+    pub created_at: Time,
 }
 
 /// The lease of the offset in flight, without its token.
@@ -123,8 +120,7 @@ pub struct Lease {
     /// The name its holder gave itself.
     pub holder: Option<String>,
     /// When the offset was first acquired; takeovers leave it.
-    #[schema(value_type = String, format = DateTime)]
-    pub acquired_at: At,
+    pub acquired_at: Time,
     /// Tries that failed.
     pub retry_count: u32,
     /// How often it was acquired again after its lease ran out.
@@ -132,8 +128,7 @@ pub struct Lease {
     /// How long it is granted and renewed for.
     pub lease_ms: Option<u64>,
     /// When it runs out.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub lease_expires_at: Option<At>,
+    pub lease_expires_at: Option<Time>,
     /// Whether it has.
     pub expired: bool,
 }
@@ -145,19 +140,19 @@ impl From<DomainInfo> for Domain {
             lease: info.lease.map(|lease| Lease {
                 offset: lease.offset,
                 holder: lease.holder.as_deref().map(str::to_owned),
-                acquired_at: At(lease.acquired_at),
+                acquired_at: lease.acquired_at,
                 retry_count: lease.retry_count,
                 takeovers: lease.takeovers,
                 lease_ms: lease.lease_ms,
-                lease_expires_at: lease.lease_expires_at.map(At),
+                lease_expires_at: lease.lease_expires_at,
                 expired: lease.expired,
             }),
             backlog_len: info.backlog_len,
             backlog_head: info.backlog_head,
-            backlog_oldest_at: info.backlog_oldest_at.map(At),
+            backlog_oldest_at: info.backlog_oldest_at,
             max_retries: info.settings.max_retries,
             takeovers_max: info.settings.takeovers_max,
-            created_at: At(info.created_at),
+            created_at: info.created_at,
         }
     }
 }
@@ -191,11 +186,9 @@ pub struct Timeline {
 #[schema(as = DomainEvent)]
 pub struct Event {
     /// When, by the store's clock; the last time, where repetitions are counted into one event.
-    #[schema(value_type = String, format = DateTime)]
-    pub at: At,
+    pub at: Time,
     /// When it happened first, if it happened again.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub first_at: Option<At>,
+    pub first_at: Option<Time>,
     /// What: `expired`, `taken_over`, `retried`, `gave_up`, `takeovers_spent`, `skipped`, `changed` or `refused`.
     pub what: &'static str,
     /// To which offset.
@@ -216,8 +209,8 @@ pub struct Event {
 impl From<Vec<domain::Event>> for Timeline {
     fn from(events: Vec<domain::Event>) -> Timeline {
         let one = |event: domain::Event| Event {
-            at: At(event.at),
-            first_at: event.first_at.map(At),
+            at: event.at,
+            first_at: event.first_at,
             what: event.what.as_str(),
             offset: event.offset,
             token: event.token.map(|token| token.to_string()),

@@ -1,12 +1,12 @@
 //! What is answered about pipelines, runs and units.
 
-use crate::reply::{At, Backoff, Json, paged};
+use crate::reply::{Backoff, Json, paged};
 use serde::Serialize;
-use tenure::Page;
 use tenure::pipeline::{
     Artifact as Recorded, ClaimedUnit, Claims, Definition, Ended, PipelineInfo, Record, Run as OfRun, RunStatus, Stage,
     StageInfo, Unit as OfUnit,
 };
+use tenure::{Page, Time};
 use utoipa::ToSchema;
 
 /// A version of a pipeline.
@@ -17,8 +17,7 @@ pub struct Pipeline {
     /// Which version.
     pub version: u32,
     /// When it was first applied.
-    #[schema(value_type = String, format = DateTime)]
-    pub created_at: At,
+    pub created_at: Time,
     /// Its stages, in the order in which they were sent.
     pub stages: Vec<PipelineStage>,
 }
@@ -54,7 +53,7 @@ impl From<PipelineInfo> for Pipeline {
             segmented: of.segmented,
         };
         let Definition { name, version, stages } = info.definition;
-        Pipeline { name, version, created_at: At(info.created_at), stages: stages.into_iter().map(stage).collect() }
+        Pipeline { name, version, created_at: info.created_at, stages: stages.into_iter().map(stage).collect() }
     }
 }
 
@@ -88,11 +87,9 @@ pub struct Run {
     /// Whether none of its stages is handed out.
     pub paused: bool,
     /// When it was started.
-    #[schema(value_type = String, format = DateTime)]
-    pub created_at: At,
+    pub created_at: Time,
     /// When it was settled.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub finished_at: Option<At>,
+    pub finished_at: Option<Time>,
     /// The key under which it was started.
     pub key: Option<String>,
     /// What it was started with; not in lists.
@@ -113,8 +110,8 @@ impl Run {
             version: run.version,
             status: run.status.as_str(),
             paused: run.paused,
-            created_at: At(run.created_at),
-            finished_at: run.finished_at.map(At),
+            created_at: run.created_at,
+            finished_at: run.finished_at,
             key: run.key,
             input: None,
             stages: None,
@@ -177,8 +174,7 @@ pub struct Unit {
     /// Attempts it may have.
     pub attempts_max: u32,
     /// When it is tried again.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub retry_at: Option<At>,
+    pub retry_at: Option<Time>,
     /// Whether its holder may split it.
     pub segmented: bool,
     /// Its segments, once it was split.
@@ -188,11 +184,9 @@ pub struct Unit {
     /// The token of its last claim.
     pub token: Option<i64>,
     /// When its lease runs out.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub lease_expires_at: Option<At>,
+    pub lease_expires_at: Option<Time>,
     /// When it last changed its status.
-    #[schema(value_type = String, format = DateTime)]
-    pub updated_at: At,
+    pub updated_at: Time,
     /// What its holder last said about its progress.
     pub progress: Option<Json>,
     /// A segment's own input.
@@ -243,13 +237,13 @@ impl Unit {
             needs: unit.needs,
             attempt: unit.attempt,
             attempts_max: unit.attempts_max,
-            retry_at: unit.retry_at.map(At),
+            retry_at: unit.retry_at,
             segmented: unit.segmented,
             segments: None,
-            lease_expires_at: unit.lease.as_ref().map(|lease| At(lease.expires_at)),
+            lease_expires_at: unit.lease.as_ref().map(|lease| lease.expires_at),
             worker: unit.lease.map(|lease| lease.owner),
             token: unit.token.map(|token| token.0),
-            updated_at: At(unit.changed_at),
+            updated_at: unit.changed_at,
             progress: unit.progress.map(Json::kept),
             input: unit.input.map(Json::kept),
             output: unit.output.map(Json::kept),
@@ -310,8 +304,7 @@ pub struct Claimed {
     /// The fencing token of this claim.
     pub token: i64,
     /// When the lease runs out, unless renewed.
-    #[schema(value_type = String, format = DateTime)]
-    pub lease_expires_at: At,
+    pub lease_expires_at: Time,
     /// What an earlier holder recorded of its outputs.
     pub artifacts: Vec<Artifact>,
 }
@@ -330,7 +323,7 @@ impl From<Claims> for ClaimedUnits {
             attempt: unit.attempt,
             attempts_max: unit.attempts_max,
             token: unit.token.0,
-            lease_expires_at: At(unit.lease_expires_at),
+            lease_expires_at: unit.lease_expires_at,
             artifacts: recorded(unit.record),
         };
         ClaimedUnits { units: claims.units.into_iter().map(one).collect() }
@@ -341,15 +334,14 @@ impl From<Claims> for ClaimedUnits {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct UnitBeaten {
     /// When the lease runs out now.
-    #[schema(value_type = String, format = DateTime)]
-    pub lease_expires_at: At,
+    pub lease_expires_at: Time,
     /// Always false: cancelling a run ends its leases at once.
     pub cancel_requested: bool,
 }
 
 impl From<tenure::pipeline::Beaten> for UnitBeaten {
     fn from(beaten: tenure::pipeline::Beaten) -> UnitBeaten {
-        UnitBeaten { lease_expires_at: At(beaten.lease_expires_at), cancel_requested: false }
+        UnitBeaten { lease_expires_at: beaten.lease_expires_at, cancel_requested: false }
     }
 }
 
@@ -392,11 +384,9 @@ pub struct RunTimeline {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RunEvent {
     /// When, by the store's clock; the last time, where repetitions are counted into one event.
-    #[schema(value_type = String, format = DateTime)]
-    pub at: At,
+    pub at: Time,
     /// When it happened first, if it happened again.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub first_at: Option<At>,
+    pub first_at: Option<Time>,
     /// What: `started`, `claimed`, `split`, `expired`, `refused` …
     pub what: &'static str,
     /// To which stage; null is the run itself.
@@ -419,8 +409,8 @@ pub struct RunEvent {
 impl From<Vec<tenure::pipeline::Event>> for RunTimeline {
     fn from(events: Vec<tenure::pipeline::Event>) -> RunTimeline {
         let one = |event: tenure::pipeline::Event| RunEvent {
-            at: At(event.at),
-            first_at: event.first_at.map(At),
+            at: event.at,
+            first_at: event.first_at,
             count: event.count,
             what: event.what.as_str(),
             token: event.token.map(|token| token.0),

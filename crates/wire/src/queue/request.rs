@@ -215,9 +215,8 @@ fn cursor(object: &mut Object<'_>) -> Result<Option<JobId>, Problem> {
     let Some(cursor) = object.text("cursor") else { return Ok(None) };
     let limit = "the next_cursor of an earlier answer";
     let got = text::cut(&cursor, 80);
-    let refused =
-        |()| Problem::invalid("out_of_bounds", "cursor", limit, &got, format!("`cursor` must be {limit}; got {got}"));
-    cursor.parse().map(Some).map_err(refused)
+    let refused = format!("`cursor` must be {limit}; got {got}");
+    cursor.parse().map(Some).map_err(|_| Problem::invalid("out_of_bounds", "cursor", limit, &got, refused))
 }
 
 fn running(object: &mut Object<'_>, name: &str) -> Option<u32> {

@@ -1,7 +1,8 @@
 //! Schedules, their firings, and the slots to come.
 
-use crate::reply::{At, Backoff, Json, paged};
+use crate::reply::{Backoff, Json, paged};
 use serde::Serialize;
+use tenure::Time;
 use utoipa::ToSchema;
 
 /// A schedule: what it does, and how it stands.
@@ -20,8 +21,7 @@ pub struct Schedule {
     /// What is enqueued for each slot.
     pub job: ScheduledJob,
     /// The next slot that nobody has dealt with; null if there is none.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub next_at: Option<At>,
+    pub next_at: Option<Time>,
     /// The last firing.
     pub last: Option<Firing>,
     /// Slots fired.
@@ -29,14 +29,11 @@ pub struct Schedule {
     /// Slots that were missed, and dropped by `catch_up`.
     pub missed: u64,
     /// The last slot that was missed.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub missed_at: Option<At>,
+    pub missed_at: Option<Time>,
     /// When it was first put.
-    #[schema(value_type = String, format = DateTime)]
-    pub created_at: At,
+    pub created_at: Time,
     /// When its definition last changed.
-    #[schema(value_type = String, format = DateTime)]
-    pub updated_at: At,
+    pub updated_at: Time,
 }
 
 /// What is enqueued for each slot.
@@ -67,18 +64,16 @@ pub struct ScheduledJob {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Firing {
     /// The slot; also the `run_at` of its job.
-    #[schema(value_type = String, format = DateTime)]
-    pub slot: At,
+    pub slot: Time,
     /// When it was fired.
-    #[schema(value_type = String, format = DateTime)]
-    pub fired_at: At,
+    pub fired_at: Time,
     /// The job it enqueued.
     pub job: String,
 }
 
 impl From<tenure::schedule::Firing> for Firing {
     fn from(firing: tenure::schedule::Firing) -> Firing {
-        Firing { slot: At(firing.slot), fired_at: At(firing.fired_at), job: firing.job.to_string() }
+        Firing { slot: firing.slot, fired_at: firing.fired_at, job: firing.job.to_string() }
     }
 }
 
@@ -102,13 +97,13 @@ impl From<tenure::schedule::Schedule> for Schedule {
                 ordering_key: job.ordering_key,
                 limit_key: job.limit_key,
             },
-            next_at: schedule.next_at.map(At),
+            next_at: schedule.next_at,
             last: schedule.last.map(Firing::from),
             fired: schedule.fired,
             missed: schedule.missed,
-            missed_at: schedule.missed_at.map(At),
-            created_at: At(schedule.created_at),
-            updated_at: At(schedule.updated_at),
+            missed_at: schedule.missed_at,
+            created_at: schedule.created_at,
+            updated_at: schedule.updated_at,
         }
     }
 }
@@ -140,7 +135,7 @@ pub struct Firings {
 
 impl From<tenure::Page<tenure::schedule::Firing>> for Firings {
     fn from(page: tenure::Page<tenure::schedule::Firing>) -> Firings {
-        let (firings, next_cursor) = paged(page, |firing| crate::time::show(firing.slot), Firing::from);
+        let (firings, next_cursor) = paged(page, |firing| firing.slot.to_string(), Firing::from);
         Firings { firings, next_cursor }
     }
 }
@@ -156,8 +151,7 @@ pub struct Slots {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Slot {
     /// The slot.
-    #[schema(value_type = String, format = DateTime)]
-    pub at: At,
+    pub at: Time,
     /// What the clocks of the schedule's zone show then.
     #[schema(format = DateTime)]
     pub local: String,
@@ -165,7 +159,7 @@ pub struct Slot {
 
 impl From<Vec<tenure::schedule::Slot>> for Slots {
     fn from(slots: Vec<tenure::schedule::Slot>) -> Slots {
-        let one = |slot: tenure::schedule::Slot| Slot { at: At(slot.at), local: slot.local };
+        let one = |slot: tenure::schedule::Slot| Slot { at: slot.at, local: slot.local };
         Slots { slots: slots.into_iter().map(one).collect() }
     }
 }

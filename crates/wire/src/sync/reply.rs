@@ -1,6 +1,6 @@
 //! What is answered about syncs.
 
-use crate::reply::{At, Json, paged};
+use crate::reply::{Json, paged};
 use serde::Serialize;
 use tenure::sync;
 use tenure::{Page, Time};
@@ -45,13 +45,11 @@ pub struct ClaimedSync {
     /// Chunks planned so far.
     pub planned: u64,
     /// When it was planned.
-    #[schema(value_type = String, format = DateTime)]
-    pub created_at: At,
+    pub created_at: Time,
     /// The fencing token of this claim.
     pub token: i64,
     /// When the lease runs out, unless renewed.
-    #[schema(value_type = String, format = DateTime)]
-    pub lease_expires_at: At,
+    pub lease_expires_at: Time,
 }
 
 impl From<Option<sync::ClaimedSync>> for SyncClaimed {
@@ -61,9 +59,9 @@ impl From<Option<sync::ClaimedSync>> for SyncClaimed {
             matrix_id: claimed.matrix_id,
             priority: claimed.priority,
             planned: claimed.planned,
-            created_at: At(claimed.created_at),
+            created_at: claimed.created_at,
             token: claimed.token.0,
-            lease_expires_at: At(claimed.lease_expires_at),
+            lease_expires_at: claimed.lease_expires_at,
         };
         SyncClaimed { job: claimed.map(one) }
     }
@@ -98,11 +96,9 @@ pub struct ClaimedChunk {
     /// The fencing token of this claim.
     pub token: i64,
     /// When the lease runs out, unless renewed.
-    #[schema(value_type = String, format = DateTime)]
-    pub lease_expires_at: At,
+    pub lease_expires_at: Time,
     /// When it was last synced, in whichever pass.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub last_synced_at: Option<At>,
+    pub last_synced_at: Option<Time>,
     /// Rows of its last sync.
     pub row_count: Option<u64>,
     /// What its last sync left for this one.
@@ -124,8 +120,8 @@ impl From<Result<sync::ClaimedChunk, sync::Idle>> for ChunkClaimed {
                     attempt: chunk.attempt,
                     attempts_max: chunk.attempts_max,
                     token: chunk.token.0,
-                    lease_expires_at: At(chunk.lease_expires_at),
-                    last_synced_at: chunk.last_synced_at.map(At),
+                    lease_expires_at: chunk.lease_expires_at,
+                    last_synced_at: chunk.last_synced_at,
                     row_count: chunk.row_count,
                     cursor: chunk.cursor.map(Json::kept),
                 };
@@ -139,13 +135,12 @@ impl From<Result<sync::ClaimedChunk, sync::Idle>> for ChunkClaimed {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SyncBeaten {
     /// When the lease runs out now.
-    #[schema(value_type = String, format = DateTime)]
-    pub lease_expires_at: At,
+    pub lease_expires_at: Time,
 }
 
 impl From<Time> for SyncBeaten {
     fn from(until: Time) -> SyncBeaten {
-        SyncBeaten { lease_expires_at: At(until) }
+        SyncBeaten { lease_expires_at: until }
     }
 }
 
@@ -203,17 +198,13 @@ pub struct Sync {
     /// Who holds it, or held it when the lease ran out.
     pub locked_by: Option<String>,
     /// Until when.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub locked_until: Option<At>,
+    pub locked_until: Option<Time>,
     /// When it was planned.
-    #[schema(value_type = String, format = DateTime)]
-    pub created_at: At,
+    pub created_at: Time,
     /// When it was completed.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub completed_at: Option<At>,
+    pub completed_at: Option<Time>,
     /// When it failed.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub failed_at: Option<At>,
+    pub failed_at: Option<Time>,
     /// Why it failed: what its holder said, `cancelled` or `crash_limit`.
     pub error_message: Option<String>,
 }
@@ -232,11 +223,11 @@ impl From<sync::Sync> for Sync {
             crashes: sync.crashes,
             crashes_max: sync.crashes_max,
             token: standing.token.map(|token| token.0),
-            locked_until: standing.lease.as_ref().map(|lease| At(lease.expires_at)),
+            locked_until: standing.lease.as_ref().map(|lease| lease.expires_at),
             locked_by: standing.lease.map(|lease| lease.owner),
-            created_at: At(sync.created_at),
-            completed_at: standing.completed_at.map(At),
-            failed_at: standing.failed_at.map(At),
+            created_at: sync.created_at,
+            completed_at: standing.completed_at,
+            failed_at: standing.failed_at,
             error_message: standing.error_message,
         }
     }
@@ -295,8 +286,7 @@ pub struct Chunk {
     /// Rows of its last sync.
     pub row_count: Option<u64>,
     /// When it was last synced, in whichever pass.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub last_synced_at: Option<At>,
+    pub last_synced_at: Option<Time>,
     /// What its last sync left for the next.
     pub cursor: Option<Json>,
     /// Whether it counts as done because it was synced recently enough.
@@ -306,14 +296,11 @@ pub struct Chunk {
     /// Who holds it, or held it when the lease ran out.
     pub locked_by: Option<String>,
     /// Until when.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub locked_until: Option<At>,
+    pub locked_until: Option<Time>,
     /// When it was completed in this pass.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub completed_at: Option<At>,
+    pub completed_at: Option<Time>,
     /// When it failed for good in this pass.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub failed_at: Option<At>,
+    pub failed_at: Option<Time>,
     /// What went wrong last in this pass.
     pub error_message: Option<String>,
     /// Why it failed: `failed`, `attempts_spent` or `crash_limit`.
@@ -333,14 +320,14 @@ impl From<sync::Chunk> for Chunk {
             attempt: chunk.attempt,
             attempts_max: chunk.attempts_max,
             row_count: chunk.row_count,
-            last_synced_at: chunk.last_synced_at.map(At),
+            last_synced_at: chunk.last_synced_at,
             cursor: chunk.cursor.map(Json::kept),
             skipped,
             token: standing.token.map(|token| token.0),
-            locked_until: standing.lease.as_ref().map(|lease| At(lease.expires_at)),
+            locked_until: standing.lease.as_ref().map(|lease| lease.expires_at),
             locked_by: standing.lease.map(|lease| lease.owner),
-            completed_at: standing.completed_at.map(At),
-            failed_at: standing.failed_at.map(At),
+            completed_at: standing.completed_at,
+            failed_at: standing.failed_at,
             error_message: standing.error_message,
             reason: standing.reason.map(sync::Reason::as_str),
             payload: Json::kept(chunk.payload),
@@ -398,11 +385,9 @@ pub struct SyncTimeline {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SyncEvent {
     /// When, by the store's clock; the last time, where repetitions are counted into one event.
-    #[schema(value_type = String, format = DateTime)]
-    pub at: At,
+    pub at: Time,
     /// When it happened first, if it happened again.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub first_at: Option<At>,
+    pub first_at: Option<Time>,
     /// What: `planned`, `claimed`, `expired`, `refused`, `retried`, `completed`, `failed` or `cancelled`.
     pub what: &'static str,
     /// To which chunk; null is the sync itself.
@@ -423,8 +408,8 @@ pub struct SyncEvent {
 impl From<Vec<sync::SyncEvent>> for SyncTimeline {
     fn from(events: Vec<sync::SyncEvent>) -> SyncTimeline {
         let one = |event: sync::SyncEvent| SyncEvent {
-            at: At(event.at),
-            first_at: event.first_at.map(At),
+            at: event.at,
+            first_at: event.first_at,
             count: event.count,
             what: event.what.as_str(),
             token: event.token.map(|token| token.0),

@@ -9,7 +9,7 @@ use tenure::Tenure;
 use tenure::pipeline::Status;
 use tenure_wire::pipeline::reply::{Run, Unit};
 use tenure_wire::pipeline::request::run_id;
-use tenure_wire::{text, time};
+use tenure_wire::text;
 
 /// The widest column of names; what is longer pushes its line aside.
 const NAMES_MAX: usize = 48;
@@ -97,13 +97,13 @@ fn details(stage: &Unit) -> String {
     parts.extend(stage.segments.as_ref().map(|of| format!("{}/{} segments", of.done, of.all)));
     parts.extend(stage.progress.as_ref().map(|progress| format!("progress {}", text::cut(progress.text(), 60))));
     if let (Some(worker), Some(until)) = (&stage.worker, stage.lease_expires_at) {
-        parts.push(format!("held by {worker} until {}", time::show(until.0)));
+        parts.push(format!("held by {worker} until {}", until.to_string()));
     }
-    parts.extend(stage.retry_at.map(|at| format!("again at {}", time::show(at.0))));
+    parts.extend(stage.retry_at.map(|at| format!("again at {}", at.to_string())));
     if stage.attempt > 0 {
         parts.push(format!("attempt {}/{}", stage.attempt, stage.attempts_max));
     }
-    parts.push(format!("since {}", time::show(stage.updated_at.0)));
+    parts.push(format!("since {}", stage.updated_at.to_string()));
     if !stage.needs.is_empty() {
         parts.push(format!("needs {}", stage.needs.join(", ")));
     }

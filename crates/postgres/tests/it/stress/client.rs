@@ -2,7 +2,7 @@
 //! its own, with rollbacks, pauses and forgotten work. What it does follows from its seed.
 
 use super::ledger::{Ending as Told, Ledger, now};
-use super::plan::{Chance, DRAWN, End, KINDS, Plan, QUEUES, WILD, groups};
+use super::plan::{DRAWN, End, KINDS, Plan, QUEUES, WILD, groups};
 use super::trouble::{self, Trouble};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -17,6 +17,7 @@ use tenure_core::retry::Backoff;
 use tenure_core::retry::Retry;
 use tenure_core::{LostReason, Time, Token};
 use tenure_postgres::PostgresStore;
+use tenure_store::conformance::Chance;
 use tenure_store::{QueueStore, Upkeep};
 use tokio_postgres::{Client as Sql, NoTls};
 
@@ -73,7 +74,7 @@ impl Client {
         let hasty = format!("{url}?connections_max=3&listen_url=none&options=-c%20statement_timeout%3D15");
         Client {
             owner: format!("w{number}"),
-            chance: Chance::new(plan.seed, number + 1),
+            chance: Chance::of(plan.seed, number + 1),
             patient,
             hasty: open_hasty(&hasty).await,
             url: url.to_owned(),

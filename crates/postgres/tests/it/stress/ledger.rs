@@ -2,11 +2,11 @@
 //!
 //! Written by everybody while the stress runs; the judge reads in it what a committed state must agree with.
 
-use super::plan::Chance;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tenure_core::queue::{Status, Verb};
+use tenure_store::conformance::Chance;
 
 /// Of each kind of fault so many are told in full; of the rest, the count.
 const TOLD_MAX: u64 = 8;

@@ -17,7 +17,7 @@ mod trouble;
 
 use client::{Client, Common};
 use judge::Judge;
-use plan::{BLOCK, Chance, End, Engine, FIXED, LIVE, Plan, QUEUES};
+use plan::{BLOCK, End, Engine, FIXED, LIVE, Plan, QUEUES};
 use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::BuildHasher;
@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 use tenure_core::queue::Status;
 use tenure_postgres::PostgresStore;
 use tenure_store::QueueStore;
+use tenure_store::conformance::Chance;
 use tenure_testing::{PostgresServer, ServerOptions};
 use tokio_postgres::{Client as Sql, NoTls};
 
@@ -122,7 +123,7 @@ impl Server {
             let client = Client::open(number, plan, &url, common.clone()).await;
             tasks.spawn(client.run(end.clone()));
         }
-        let chance = |participant| Chance::new(plan.seed, participant);
+        let chance = |participant| Chance::of(plan.seed, participant);
         tasks.spawn(trouble::tune(store, chance(1_000), common.ledger.clone(), plan.engine, end.clone()));
         if plan.chaos {
             tasks.spawn(trouble::kill(connect(&url).await, chance(1_001), common.ledger.clone(), end.clone()));

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 use tenure_core::queue::{Change, LaneOnFailure, Rate};
+use tenure_store::conformance::Chance;
 
 /// How the engine's W behaves during a run. A set one makes claims wait in line, which hides other races: most runs have
 /// none.
@@ -33,7 +34,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(crate) fn new(seed: u64, lasts: Duration) -> Plan {
-        let mut chance = Chance::new(seed, 0);
+        let mut chance = Chance::of(seed, 0);
         let engine = match chance.below(4) {
             0 => Engine::Fixed(6),
             1 => Engine::Live,
@@ -50,40 +51,6 @@ impl Plan {
             stop_at: &[],
             progress: None,
         }
-    }
-}
-
-/// Numbers that follow from a seed (splitmix64).
-#[derive(Clone, Debug)]
-pub(crate) struct Chance(u64);
-
-impl Chance {
-    /// The numbers of one participant of the run `seed`.
-    pub(crate) fn new(seed: u64, participant: u64) -> Chance {
-        let mut chance = Chance(seed ^ participant.wrapping_mul(0xd6e8_feb8_6659_fd93));
-        chance.next();
-        chance
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-
-    /// True `percent` times of a hundred.
-    pub(crate) fn percent(&mut self, percent: u64) -> bool {
-        self.next() % 100 < percent
-    }
-
-    pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len())]
     }
 }
 

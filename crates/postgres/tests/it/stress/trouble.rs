@@ -1,10 +1,11 @@
 //! Trouble: what the run makes on purpose, and how what comes of it is told from a fault.
 
 use super::ledger::{Ledger, Setting};
-use super::plan::{Chance, End, Engine, LIVE};
+use super::plan::{End, Engine, LIVE};
 use std::sync::Arc;
 use tenure_core::queue::Change;
 use tenure_postgres::PostgresStore;
+use tenure_store::conformance::Chance;
 use tenure_store::{QueueStore, StoreError};
 use tokio_postgres::{Client as Sql, Error};
 

@@ -165,6 +165,11 @@ impl<U: Clone + Debug + Ord, V: Copy + Display + PartialEq, S: Copy + Display + 
         self.attempts.get(unit).copied().unwrap_or(0)
     }
 
+    /// Every unit of which attempts are counted.
+    pub(in crate::conformance) fn attempted(&self) -> impl Iterator<Item = &U> {
+        self.attempts.keys()
+    }
+
     /// An attempt that does not count after all.
     pub(in crate::conformance) fn uncount(&mut self, unit: &U) {
         self.attempts.entry(unit.clone()).and_modify(|attempt| *attempt -= 1);
@@ -249,6 +254,15 @@ impl<U: Clone + Debug + Ord, V: Copy + Display + PartialEq, S: Copy + Display + 
         Ok(())
     }
 
+    /// The answer to a write: whether it came under the lease, and is answered so.
+    pub(in crate::conformance) fn written(&self, of: &Presented<U>, verb: V, accepted: bool) -> Result<bool, Wrong> {
+        match (self.holds(of), accepted) {
+            (true, false) => Err(format!("L3: {verb} of the holder was refused: {of:?}")),
+            (false, true) => Err(format!("I3: {verb} without the lease was accepted: {of:?}")),
+            (held, _) => Ok(held),
+        }
+    }
+
     /// The answer to an ending: the state it left and whether it had been accepted before, or that it was refused.
     pub(in crate::conformance) fn ended(
         &mut self,
@@ -258,22 +272,21 @@ impl<U: Clone + Debug + Ord, V: Copy + Display + PartialEq, S: Copy + Display + 
     ) -> Result<Judged<V>, Wrong> {
         let place = self.place(of);
         let receipt = place.and_then(|place| self.claims[place].receipt.as_ref());
-        match (answer, place) {
-            (Some((state, true)), _) => {
-                if receipt.is_none_or(|receipt| receipt.verb != verb || receipt.state != state) {
-                    return Err(format!("L12: {verb} was never accepted as {state}, and is `already`: {of:?}"));
-                }
-                Ok(Judged::Already)
+        if let Some((state, true)) = answer {
+            if receipt.is_none_or(|receipt| receipt.verb != verb || receipt.state != state) {
+                return Err(format!("L12: {verb} was never accepted as {state}, and is `already`: {of:?}"));
             }
-            (Some((state, false)), Some(place)) if self.is_held(place) => {
+            return Ok(Judged::Already);
+        }
+        self.written(of, verb, answer.is_some())?;
+        match (answer, place) {
+            (Some((state, _)), Some(place)) => {
                 let claimed = &mut self.claims[place];
                 claimed.receipt = Some(Receipt { verb, state, at: self.now });
                 self.current.remove(&claimed.unit);
                 Ok(Judged::Accepted)
             }
-            (Some((_, false)), _) => Err(format!("I3: {verb} without the lease was accepted: {of:?}")),
-            (None, _) if self.holds(of) => Err(format!("L3: {verb} of the holder was refused: {of:?}")),
-            (None, _) => {
+            _ => {
                 let young = |receipt: &&Receipt<V, S>| receipt.at.plus_ms(RECEIPT_MS) > self.now;
                 if receipt.filter(young).is_some_and(|receipt| receipt.verb == verb) {
                     return Err(format!("L12: {verb} was accepted before and is refused now: {of:?}"));

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tenure_core::{Time, Token};
 
-pub use chance::Chance;
+pub use chance::{Chance, Seed};
 pub(super) use compare::{nth_back, nth_of, nth_recent, same, unwell, whole};
 pub(super) use ledger::{From, Grant, Judged, Ledger, OWNERS, Presented};
 pub(super) use tables::Tables;
@@ -222,14 +222,17 @@ pub async fn walk<W: Walk, H: Harness>(seed: u64, steps: u32) -> Result<Report<W
 /// in ten operations to.
 pub async fn walks<W: Walk, H: Harness>(seeds: Range<u64>, steps: u32) -> Report<W::Met> {
     let steps = from_env("TENURE_STEPS").and_then(|steps| u32::try_from(steps).ok()).unwrap_or(steps);
-    let seeds = from_env("TENURE_SEED").map_or(seeds, |seed| seed..seed + 1);
+    let mut seeds = from_env("TENURE_SEED").map_or(seeds, |seed| seed..seed + 1);
     let (mut total, mut drawn) = (Report::default(), 0);
-    for seed in seeds {
-        match walk::<W, H>(seed, steps).await {
-            Ok(report) => total.add(report),
-            Err(failure) => panic!("{failure}"),
+    // Two beside each other: one waits for its store while the other draws and compares.
+    while !seeds.is_empty() {
+        let next = async |seed| Some(walk::<W, H>(seed?, steps).await);
+        let (one, other) = (seeds.next(), seeds.next());
+        let (one, other) = tokio::join!(next(one), next(other));
+        for walked in [one, other].into_iter().flatten() {
+            total.add(walked.unwrap_or_else(|failure| panic!("{failure}")));
+            drawn += u64::from(steps);
         }
-        drawn += u64::from(steps);
     }
     println!("{} operations of {drawn} met {:?}", total.steps, total.met);
     let missed: Vec<_> = W::WORTH_MEETING.iter().filter(|met| !total.met.contains_key(met)).collect();

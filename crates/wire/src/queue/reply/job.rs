@@ -1,7 +1,8 @@
 //! Jobs.
 
-use crate::reply::{At, Backoff, Json, paged};
+use crate::reply::{Backoff, Json, paged};
 use serde::{Serialize, Serializer};
+use tenure::Time;
 use utoipa::ToSchema;
 
 /// Jobs that are now in the store.
@@ -62,16 +63,13 @@ pub struct ClaimedJob {
     /// The fencing token of this claim.
     pub token: i64,
     /// When the lease runs out, unless renewed.
-    #[schema(value_type = String, format = DateTime)]
-    pub lease_expires_at: At,
+    pub lease_expires_at: Time,
     /// What an earlier attempt saved.
     pub checkpoint: Option<Json>,
     /// When it was enqueued.
-    #[schema(value_type = String, format = DateTime)]
-    pub created_at: At,
+    pub created_at: Time,
     /// When it became due.
-    #[schema(value_type = String, format = DateTime)]
-    pub run_at: At,
+    pub run_at: Time,
     /// How long this attempt may take.
     pub timeout_ms: Option<u64>,
     /// Jobs of one such key run one at a time, in the order of their ids.
@@ -91,10 +89,10 @@ impl From<tenure::Claims> for Claims {
             attempt: job.attempt,
             attempts_max: job.attempts_max,
             token: job.token.0,
-            lease_expires_at: At(job.lease_expires_at),
+            lease_expires_at: job.lease_expires_at,
             checkpoint: job.checkpoint.map(Json::kept),
-            created_at: At(job.created_at),
-            run_at: At(job.run_at),
+            created_at: job.created_at,
+            run_at: job.run_at,
             timeout_ms: job.timeout_ms,
             ordering_key: job.ordering_key,
             limit_key: job.limit_key,
@@ -107,15 +105,14 @@ impl From<tenure::Claims> for Claims {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Beaten {
     /// When the lease runs out now.
-    #[schema(value_type = String, format = DateTime)]
-    pub lease_expires_at: At,
+    pub lease_expires_at: Time,
     /// Whether an operator asked to cancel the job.
     pub cancel_requested: bool,
 }
 
 impl From<tenure::Beaten> for Beaten {
     fn from(beaten: tenure::Beaten) -> Beaten {
-        Beaten { lease_expires_at: At(beaten.lease_expires_at), cancel_requested: !beaten.cancel_requested.is_empty() }
+        Beaten { lease_expires_at: beaten.lease_expires_at, cancel_requested: !beaten.cancel_requested.is_empty() }
     }
 }
 
@@ -201,20 +198,15 @@ pub struct Job {
     /// Attempts it may have.
     pub attempts_max: u32,
     /// When it was enqueued.
-    #[schema(value_type = String, format = DateTime)]
-    pub created_at: At,
+    pub created_at: Time,
     /// It is not claimed before.
-    #[schema(value_type = String, format = DateTime)]
-    pub run_at: At,
+    pub run_at: Time,
     /// When its last attempt was claimed.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub started_at: Option<At>,
+    pub started_at: Option<Time>,
     /// When it last changed its place.
-    #[schema(value_type = String, format = DateTime)]
-    pub updated_at: At,
+    pub updated_at: Time,
     /// When it ended.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub finished_at: Option<At>,
+    pub finished_at: Option<Time>,
     /// How long one attempt may take.
     pub timeout_ms: Option<u64>,
     /// Its own backoff.
@@ -230,8 +222,7 @@ pub struct Job {
     /// The token of its last claim.
     pub token: Option<i64>,
     /// When its lease runs out, while it runs.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub lease_expires_at: Option<At>,
+    pub lease_expires_at: Option<Time>,
     /// What went wrong last.
     pub error: Option<String>,
     /// What its handler returned. Lists do not carry it.
@@ -289,11 +280,9 @@ pub struct Attempt {
     /// Who claimed it.
     pub worker: String,
     /// When.
-    #[schema(value_type = String, format = DateTime)]
-    pub claimed_at: At,
+    pub claimed_at: Time,
     /// When it ended.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub ended_at: Option<At>,
+    pub ended_at: Option<Time>,
     /// How it ended.
     pub outcome: Option<&'static str>,
     /// What went wrong.
@@ -301,8 +290,7 @@ pub struct Attempt {
     /// Accepted heartbeats.
     pub beats: u32,
     /// The last of them.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub last_beat_at: Option<At>,
+    pub last_beat_at: Option<Time>,
     /// The longest silence before one of them.
     pub longest_gap_ms: u64,
 }
@@ -314,12 +302,12 @@ impl Job {
         let attempts = job.all_attempts().into_iter().map(|attempt| Attempt {
             token: attempt.token.0,
             worker: attempt.owner,
-            claimed_at: At(attempt.claimed_at),
-            ended_at: attempt.ended_at.map(At),
+            claimed_at: attempt.claimed_at,
+            ended_at: attempt.ended_at,
             outcome: attempt.outcome.map(tenure::AttemptOutcome::as_str),
             error: attempt.error,
             beats: attempt.pulse.beats,
-            last_beat_at: attempt.pulse.last_beat_at.map(At),
+            last_beat_at: attempt.pulse.last_beat_at,
             longest_gap_ms: attempt.pulse.longest_gap_ms,
         });
         let attempts = attempts.collect();
@@ -339,11 +327,11 @@ impl Job {
     /// A job as lists show it: without payload, result, checkpoint and attempts.
     #[must_use]
     pub fn listed(job: tenure::JobInfo) -> Job {
-        let updated_at = At(job.updated_at());
+        let updated_at = job.updated_at();
         let claimed = job.lease.as_ref().map(|lease| lease.granted_at);
-        let started_at = claimed.or_else(|| job.attempts.last().map(|attempt| attempt.claimed_at)).map(At);
+        let started_at = claimed.or_else(|| job.attempts.last().map(|attempt| attempt.claimed_at));
         let backoff = job.backoff.map(Backoff::from);
-        let lease_expires_at = job.lease.as_ref().map(|lease| At(lease.expires_at));
+        let lease_expires_at = job.lease.as_ref().map(|lease| lease.expires_at);
         Job {
             id: job.id.to_string(),
             queue: job.queue,
@@ -354,11 +342,11 @@ impl Job {
             priority: job.priority,
             attempt: job.attempt,
             attempts_max: job.attempts_max,
-            created_at: At(job.created_at),
-            run_at: At(job.run_at),
+            created_at: job.created_at,
+            run_at: job.run_at,
             started_at,
             updated_at,
-            finished_at: job.finished_at.map(At),
+            finished_at: job.finished_at,
             timeout_ms: job.timeout_ms,
             backoff,
             ordering_key: job.ordering_key,
@@ -403,11 +391,9 @@ pub struct Timeline {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Event {
     /// When, by the store's clock; the last time, where repetitions are counted into one event.
-    #[schema(value_type = String, format = DateTime)]
-    pub at: At,
+    pub at: Time,
     /// When it happened first, if it happened again.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub first_at: Option<At>,
+    pub first_at: Option<Time>,
     /// What: `enqueued`, `claimed`, `expired`, `refused` …
     pub what: &'static str,
     /// Under which token.
@@ -426,8 +412,8 @@ pub struct Event {
 impl From<Vec<tenure::Event>> for Timeline {
     fn from(events: Vec<tenure::Event>) -> Timeline {
         let one = |event: tenure::Event| Event {
-            at: At(event.at),
-            first_at: event.first_at.map(At),
+            at: event.at,
+            first_at: event.first_at,
             count: event.count,
             what: event.what.as_str(),
             token: event.token.map(|token| token.0),

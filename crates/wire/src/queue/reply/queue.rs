@@ -1,17 +1,18 @@
 //! Queues and limits.
 
-use crate::reply::{At, paged};
+use crate::reply::paged;
 use serde::Serialize;
+use tenure::Time;
 use utoipa::ToSchema;
 
 /// The limits of the whole engine.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Limits {
-    /// At most so many jobs running, in all queues.
+    /// Time most so many jobs running, in all queues.
     pub max_running: Option<u32>,
 }
 
-/// At most so many claims in each period.
+/// Time most so many claims in each period.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = QueueRate)]
 pub struct Rate {
@@ -34,9 +35,9 @@ pub struct Queue {
     pub name: String,
     /// No claims while it is paused.
     pub paused: bool,
-    /// At most so many jobs running.
+    /// Time most so many jobs running.
     pub max_running: Option<u32>,
-    /// At most so many jobs running for each `limit_key`.
+    /// Time most so many jobs running for each `limit_key`.
     pub max_running_per_key: Option<u32>,
     /// What the jobs of an `ordering_key` do after one failed for good: `continue` or `block`.
     pub lane_on_failure: &'static str,
@@ -51,11 +52,9 @@ pub struct Queue {
     /// The states whose count was cut there.
     pub counts_capped: Vec<&'static str>,
     /// When the oldest waiting job was enqueued.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub oldest_queued_at: Option<At>,
+    pub oldest_queued_at: Option<Time>,
     /// When it was first used.
-    #[schema(value_type = String, format = DateTime)]
-    pub created_at: At,
+    pub created_at: Time,
 }
 
 /// Jobs of a queue by state.
@@ -91,8 +90,8 @@ impl From<tenure::QueueInfo> for Queue {
                 failed: shown.failed,
             },
             counts_capped: queue.counts.capped().into_iter().map(tenure::Status::as_str).collect(),
-            oldest_queued_at: queue.oldest_queued_at.map(At),
-            created_at: At(queue.created_at),
+            oldest_queued_at: queue.oldest_queued_at,
+            created_at: queue.created_at,
         }
     }
 }

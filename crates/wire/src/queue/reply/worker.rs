@@ -1,7 +1,8 @@
 //! Workers, and what they did.
 
-use crate::reply::{At, paged};
+use crate::reply::paged;
 use serde::Serialize;
+use tenure::Time;
 use utoipa::ToSchema;
 
 /// A worker: what was seen of one name in the last day.
@@ -14,11 +15,9 @@ pub struct Worker {
     /// Whether the store holds so many leases that `running` is only a lower bound.
     pub running_capped: bool,
     /// When it was first seen, as far as is remembered.
-    #[schema(value_type = String, format = DateTime)]
-    pub first_seen_at: At,
+    pub first_seen_at: Time,
     /// When it last claimed, true to a minute.
-    #[schema(value_type = String, format = DateTime)]
-    pub last_seen_at: At,
+    pub last_seen_at: Time,
     /// Where it looked for work, by queue and kinds, at most 100 places.
     pub queues: Vec<Sighting>,
     /// Whether it looked in more places.
@@ -35,8 +34,7 @@ pub struct Sighting {
     /// Whether it looked for more kinds.
     pub kinds_capped: bool,
     /// When it last looked, true to a minute.
-    #[schema(value_type = String, format = DateTime)]
-    pub last_seen_at: At,
+    pub last_seen_at: Time,
 }
 
 impl From<tenure::WorkerInfo> for Worker {
@@ -45,14 +43,14 @@ impl From<tenure::WorkerInfo> for Worker {
             queue: sighting.queue,
             kinds: sighting.kinds,
             kinds_capped: sighting.kinds_capped,
-            last_seen_at: At(sighting.seen_at),
+            last_seen_at: sighting.seen_at,
         };
         Worker {
             name: worker.name,
             running: worker.running,
             running_capped: worker.running_capped,
-            first_seen_at: At(worker.first_seen_at),
-            last_seen_at: At(worker.last_seen_at),
+            first_seen_at: worker.first_seen_at,
+            last_seen_at: worker.last_seen_at,
             queues: worker.sightings.into_iter().map(one).collect(),
             queues_capped: worker.sightings_capped,
         }

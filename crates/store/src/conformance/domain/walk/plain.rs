@@ -1,10 +1,10 @@
 //! The document read plainly: sets, a list, a lease. Written apart from core, to judge answers by itself.
 //!
-//! What it says first is the rule that was broken: the six invariants by number, D3, D4, D7, L2, L7.
+//! What it says first is the rule that was broken: what all faces share, the six invariants by number, D1 to D4, D7, L2, L7.
 
 use super::Met;
 use super::run::refused_as;
-use crate::conformance::walk::{Report, Wrong};
+use crate::conformance::walk::{Grant, Ledger, Presented, Report, Wrong};
 use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::domain::{
     Acquire, Acquired, Advance, Advanced, Answer, Beaten, Change, Failed, Held, Recovered, Refused, Skip, Skipped,
@@ -19,10 +19,11 @@ pub(super) struct Plain {
     pub(super) report: Report<Met>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct One {
-    lease: Option<Lease>,
-    last_token: i64,
+    /// Offsets; tokens grow in each domain for itself (D5), and no ending is answered twice (D1).
+    held: Ledger<u64, &'static str, &'static str>,
+    flight: Flight,
     processed: BTreeSet<u64>,
     failed: BTreeSet<u64>,
     backlog: Vec<u64>,
@@ -30,22 +31,57 @@ struct One {
     takeovers_max: Option<u32>,
 }
 
-#[derive(Clone, Debug)]
-struct Lease {
-    offset: u64,
-    token: i64,
+/// What is known of the offset in flight beside who holds it.
+#[derive(Debug, Default)]
+struct Flight {
     retries: u32,
     takeovers: u32,
-    holder: Option<String>,
-    /// Span and deadline.
-    expiry: Option<(u64, Time)>,
     told: bool,
 }
 
-impl Lease {
-    fn expired(&self, now: Time) -> bool {
-        self.expiry.is_some_and(|(_, at)| at <= now)
+impl One {
+    fn new(now: Time) -> One {
+        let (held, flight, backlog) = (Ledger::new(now), Flight::default(), Vec::new());
+        let (processed, failed) = (BTreeSet::new(), BTreeSet::new());
+        One { held, flight, processed, failed, backlog, max_retries: None, takeovers_max: None }
     }
+
+    /// The offset in flight, and the claim it is under.
+    fn lease(&self) -> Option<(u64, &Grant)> {
+        self.held.claimed().next().map(|(offset, grant)| (*offset, grant))
+    }
+
+    fn expired(&self) -> Option<(u64, &Grant)> {
+        self.lease().filter(|(_, grant)| grant.until <= self.held.now)
+    }
+
+    /// A takeover more would be too many.
+    fn spent(&self) -> bool {
+        self.takeovers_max.is_some_and(|max| self.flight.takeovers >= max)
+    }
+
+    /// What a token stands for: a write does not name its holder.
+    fn presented(&self, token: Token) -> Presented<u64> {
+        let lease = self.lease();
+        let owner = lease.map_or(String::new(), |(_, grant)| grant.owner.clone());
+        Presented { unit: lease.map(|(offset, _)| offset), owner, token }
+    }
+
+    /// The offset in flight ended.
+    fn end(&mut self, well: bool) {
+        let Some(offset) = self.lease().map(|(offset, _)| offset) else { return };
+        self.held.free(&offset);
+        if well {
+            self.processed.insert(offset)
+        } else {
+            self.failed.insert(offset)
+        };
+    }
+}
+
+/// Nobody, among holders: a name is never empty.
+fn name_of(holder: Option<&str>) -> &str {
+    holder.unwrap_or_default()
 }
 
 fn broken(rule: &str, what: impl std::fmt::Debug) -> Result<(), Wrong> {
@@ -66,16 +102,18 @@ impl Plain {
         self.meet(Met::EpochRaised);
     }
 
-    fn one(&mut self, name: &str) -> &mut One {
-        self.all.entry(name.to_owned()).or_default()
+    fn one(&mut self, name: &str, now: Time) -> &mut One {
+        let one = self.all.entry(name.to_owned()).or_insert_with(|| One::new(now));
+        one.held.now = now;
+        one
     }
 
     pub(super) fn acquired(&mut self, it: &Acquire, answer: Answer<Acquired>, now: Time) -> Result<(), Wrong> {
         let base = self.base;
-        let one = self.one(&it.domain);
-        let offset = it.offset;
+        let one = self.one(&it.domain, now);
+        let (offset, holder) = (it.offset, name_of(it.holder.as_deref()));
         let ended = one.processed.contains(&offset) || one.failed.contains(&offset);
-        let expired = one.lease.as_ref().filter(|lease| lease.expired(now)).map(|lease| lease.offset);
+        let expired = one.expired().map(|(offset, _)| offset);
         match answer {
             Ok(Acquired::AlreadyProcessed) => {
                 if !one.processed.contains(&offset) {
@@ -84,13 +122,8 @@ impl Plain {
                 self.meet(Met::AlreadyProcessed);
             }
             Ok(Acquired::AlreadyFailed) => {
-                let spent = one
-                    .takeovers_max
-                    .zip(one.lease.as_ref())
-                    .is_some_and(|(max, lease)| lease.offset == offset && lease.expired(now) && lease.takeovers >= max);
-                if spent {
-                    one.failed.insert(offset);
-                    one.lease = None;
+                if expired == Some(offset) && one.spent() {
+                    one.end(false);
                     self.meet(Met::TakeoversSpent);
                 } else if !one.failed.contains(&offset) {
                     return broken("invariant 4", (offset, "had not failed"));
@@ -99,35 +132,35 @@ impl Plain {
             }
             _ if ended => return broken("invariant 4", (offset, "has ended", answer)),
             Ok(Acquired::Acquired { token }) => {
-                if token.0 <= one.last_token || token < base {
-                    return broken("L2", (token, "after", one.last_token, "from", base));
+                if token < base {
+                    return broken("L2", (token, "from", base));
                 }
-                let (retries, takeovers, met) = match &one.lease {
-                    Some(lease) if lease.offset != offset => return broken("invariant 1", (lease, answer)),
-                    Some(lease) if !lease.expired(now) => return broken("D3", (lease, "is live", answer)),
-                    Some(lease) => {
-                        if one.takeovers_max.is_some_and(|max| lease.takeovers >= max) {
-                            return broken("D4", (lease, "had no takeover left"));
-                        }
-                        (lease.retries, lease.takeovers + 1, Met::TakenOver)
+                let (flight, met) = match one.lease() {
+                    Some(lease) if lease.0 != offset => return broken("invariant 1", (lease, answer)),
+                    Some(lease) if one.spent() => return broken("D4", (lease, "had no takeover left")),
+                    Some(_) => {
+                        let Flight { retries, takeovers, .. } = one.flight;
+                        (Flight { retries, takeovers: takeovers + 1, told: false }, Met::TakenOver)
                     }
-                    None if one.backlog.is_empty() => (0, 0, Met::Acquired),
+                    None if one.backlog.is_empty() => (Flight::default(), Met::Acquired),
                     None => {
                         if one.backlog.remove(0) != offset {
                             return broken("invariant 3", (offset, "was not the head", &one.backlog));
                         }
-                        (0, 0, Met::HeadAcquired)
+                        (Flight::default(), Met::HeadAcquired)
                     }
                 };
-                one.last_token = token.0;
-                let expiry = it.lease_ms.map(|ms| (ms, now.plus_ms(ms)));
-                let holder = it.holder.as_deref().map(str::to_owned);
-                one.lease = Some(Lease { offset, token: token.0, retries, takeovers, holder, expiry, told: false });
+                // Without a span it never runs out.
+                let lease_ms = it.lease_ms.unwrap_or(u64::MAX);
+                one.held.grant(offset, Grant::new(holder, token, now.plus_ms(lease_ms), lease_ms), false)?;
+                one.flight = flight;
                 self.meet(met);
             }
             Ok(Acquired::Enqueued { expired_offset }) => {
-                let Some(lease) = &one.lease else { return broken("invariant 3", (offset, "waits for nothing")) };
-                if lease.offset == offset {
+                let Some((in_flight, _)) = one.lease() else {
+                    return broken("invariant 3", (offset, "waits for nothing"));
+                };
+                if in_flight == offset {
                     return broken("invariant 2", (offset, "is in flight and waits"));
                 }
                 if expired_offset != expired {
@@ -139,29 +172,27 @@ impl Plain {
                 self.meet(if expired.is_some() { Met::EnqueuedBehindExpired } else { Met::Enqueued });
             }
             Ok(Acquired::AlreadyAcquired { token }) => {
-                let named = it.holder.as_deref();
-                let Some(lease) = one.lease.as_ref().filter(|lease| lease.offset == offset && !lease.expired(now))
-                else {
+                let Some(grant) = one.held.holder(&offset) else {
                     return broken("invariant 1", (offset, "is not in flight"));
                 };
-                if lease.holder.is_some() && lease.holder.as_deref() != named {
-                    return broken("D3", (named, "was told the token of", &lease.holder));
+                if !grant.owner.is_empty() && grant.owner != holder {
+                    return broken("D3", (holder, "was told the token of", &grant.owner));
                 }
-                if lease.token != token.0 {
-                    return broken("invariant 5", (token, "is not", lease.token));
+                if grant.token != token {
+                    return broken("invariant 5", (token, "is not", grant.token));
                 }
                 self.meet(Met::AlreadyAcquired);
             }
             Ok(Acquired::HeldByOther) => {
-                let lease = one.lease.as_ref().filter(|lease| lease.offset == offset && !lease.expired(now));
-                if lease.is_none_or(|lease| lease.holder.is_none() || lease.holder.as_deref() == it.holder.as_deref()) {
-                    return broken("D3", (offset, "is not held by another", &one.lease));
+                let grant = one.held.holder(&offset);
+                if grant.is_none_or(|grant| grant.owner.is_empty() || grant.owner == holder) {
+                    return broken("D3", (offset, "is not held by another", grant));
                 }
                 self.meet(Met::HeldByOther);
             }
             Err(Refused::BacklogOrdering { expected, got }) => {
-                if one.lease.is_some() || one.backlog.first() != Some(&expected) || got != offset || got == expected {
-                    return broken("invariant 3", (&one.lease, &one.backlog, answer));
+                if one.lease().is_some() || one.backlog.first() != Some(&expected) || got != offset || got == expected {
+                    return broken("invariant 3", (one.lease(), &one.backlog, answer));
                 }
                 self.meet(Met::BacklogOrdering);
             }
@@ -170,30 +201,30 @@ impl Plain {
         Ok(())
     }
 
-    /// Whether a write under `token` counts, by the order of the document's checks; and that it was answered so.
-    fn judged<T: Copy + std::fmt::Debug>(&mut self, held: &Held, answer: &Answer<T>, now: Time) -> Result<bool, Wrong> {
-        let lease = self.all.get(&*held.domain).and_then(|one| one.lease.as_ref());
-        let (code, met) = match lease {
+    /// Whether a write counts, as it was answered; if not, by the order of the document's checks.
+    fn written<T>(&mut self, held: &Held, verb: &'static str, answer: &Answer<T>, now: Time) -> Result<bool, Wrong> {
+        let one = self.one(&held.domain, now);
+        if one.held.written(&one.presented(held.token), verb, answer.is_ok())? {
+            return Ok(true);
+        }
+        let (code, met) = match one.lease() {
             None => ("lease_not_found", Met::LeaseNotFound),
-            Some(lease) if lease.token != held.token.0 => ("token_mismatch", Met::TokenMismatch),
-            Some(lease) if lease.expired(now) => ("lease_lost", Met::LeaseLost),
-            Some(_) => {
-                return if answer.is_ok() { Ok(true) } else { broken("invariant 5", ("held", answer)).map(|()| true) };
-            }
+            Some((_, grant)) if grant.token != held.token => ("token_mismatch", Met::TokenMismatch),
+            Some(_) => ("lease_lost", Met::LeaseLost),
         };
         if !refused_as(answer, code) {
-            return broken("invariant 5", (held.token, "must be", code, answer)).map(|()| false);
+            return broken("D1", (held.token, "must be", code)).map(|()| false);
         }
         self.meet(met);
         Ok(false)
     }
 
     pub(super) fn succeeded(&mut self, held: &Held, answer: Answer<Succeeded>, now: Time) -> Result<(), Wrong> {
-        if !self.judged(held, &answer, now)? {
+        if !self.written(held, "succeed", &answer, now)? {
             return Ok(());
         }
-        let one = self.one(&held.domain);
-        one.processed.extend(one.lease.take().map(|lease| lease.offset));
+        let one = self.one(&held.domain, now);
+        one.end(true);
         let hint = answer.ok().and_then(|succeeded| succeeded.hint());
         if hint != one.backlog.first().copied() {
             return broken("invariant 3", ("the hint is", hint, &one.backlog));
@@ -203,24 +234,21 @@ impl Plain {
     }
 
     pub(super) fn failed(&mut self, held: &Held, answer: Answer<Failed>, now: Time) -> Result<(), Wrong> {
-        if !self.judged(held, &answer, now)? {
+        if !self.written(held, "fail", &answer, now)? {
             return Ok(());
         }
-        let one = self.one(&held.domain);
-        let max_retries = one.max_retries.unwrap_or(3);
-        let Some(lease) = &mut one.lease else { return Ok(()) };
-        let met = if lease.retries >= max_retries {
-            one.failed.insert(lease.offset);
-            one.lease = None;
+        let one = self.one(&held.domain, now);
+        let met = if one.flight.retries >= one.max_retries.unwrap_or(3) {
+            one.end(false);
             let hint = one.backlog.first().copied();
             if answer != Ok(Failed::give_up(hint)) {
                 return broken("D2", ("it was the last try", answer, &one.backlog));
             }
             if hint.is_some() { Met::GiveUpNextHint } else { Met::GiveUpNoBacklog }
         } else {
-            lease.retries += 1;
-            if answer != Ok(Failed::RetryScheduled { retry_count: lease.retries }) {
-                return broken("D2", ("retries", lease.retries, answer));
+            one.flight.retries += 1;
+            if answer != Ok(Failed::RetryScheduled { retry_count: one.flight.retries }) {
+                return broken("D2", ("retries", one.flight.retries, answer));
             }
             Met::RetryScheduled
         };
@@ -229,17 +257,12 @@ impl Plain {
     }
 
     pub(super) fn beaten(&mut self, held: &Held, answer: Answer<Beaten>, now: Time) -> Result<(), Wrong> {
-        if !self.judged(held, &answer, now)? {
-            return Ok(());
+        let one = self.one(&held.domain, now);
+        let until = answer.ok().map(|beaten| beaten.lease_expires_at.unwrap_or(Time::MAX));
+        one.held.beaten(&one.presented(held.token), until)?;
+        if self.written(held, "heartbeat", &answer, now)? {
+            self.meet(Met::Renewed);
         }
-        let one = self.one(&held.domain);
-        let Some(lease) = &mut one.lease else { return Ok(()) };
-        lease.expiry = lease.expiry.map(|(ms, at)| (ms, at.max(now.plus_ms(ms))));
-        let lease_expires_at = lease.expiry.map(|(_, at)| at);
-        if answer != Ok(Beaten { lease_expires_at }) {
-            return broken("D4", ("renewed until", lease_expires_at, answer));
-        }
-        self.meet(Met::Renewed);
         Ok(())
     }
 
@@ -260,8 +283,8 @@ impl Plain {
         Ok(())
     }
 
-    pub(super) fn skipped(&mut self, skip: &Skip, answer: Skipped) -> Result<(), Wrong> {
-        let one = self.one(&skip.domain);
+    pub(super) fn skipped(&mut self, skip: &Skip, answer: Skipped, now: Time) -> Result<(), Wrong> {
+        let one = self.one(&skip.domain, now);
         let offset = skip.offset;
         let expected = match (one.processed.contains(&offset), one.failed.contains(&offset)) {
             (true, _) => Skipped::AlreadyProcessed,
@@ -273,7 +296,8 @@ impl Plain {
         }
         if answer == Skipped::Skipped {
             one.failed.insert(offset);
-            let met = if one.lease.take_if(|lease| lease.offset == offset).is_some() {
+            let met = if one.lease().is_some_and(|(in_flight, _)| in_flight == offset) {
+                one.end(false);
                 Met::SkippedInFlight
             } else if let Some(i) = one.backlog.iter().position(|waiting| *waiting == offset) {
                 one.backlog.remove(i);
@@ -286,8 +310,8 @@ impl Plain {
         Ok(())
     }
 
-    pub(super) fn changed(&mut self, name: &str, change: &Change) {
-        let one = self.one(name);
+    pub(super) fn changed(&mut self, name: &str, change: &Change, now: Time) {
+        let one = self.one(name, now);
         if let Some(max_retries) = change.max_retries {
             one.max_retries = max_retries;
         }
@@ -297,10 +321,8 @@ impl Plain {
     }
 
     pub(super) fn recovered(&mut self, max: u32, answer: Recovered, now: Time) -> Result<(), Wrong> {
-        let due = |one: &One| {
-            let lease = one.lease.as_ref().filter(|lease| lease.expired(now) && !lease.told)?;
-            lease.expiry.map(|(_, at)| at)
-        };
+        self.all.values_mut().for_each(|one| one.held.now = now);
+        let due = |one: &One| one.expired().filter(|_| !one.flight.told).map(|(_, grant)| grant.until);
         let mut expired: Vec<(Time, String)> =
             self.all.iter().filter_map(|(name, one)| Some((due(one)?, name.clone()))).collect();
         expired.sort();
@@ -308,13 +330,11 @@ impl Plain {
         let mut expected = Recovered::default();
         for (_, name) in expired {
             expected.expired += 1;
-            let one = self.one(&name);
-            let Some(lease) = &mut one.lease else { continue };
-            lease.told = true;
-            if one.takeovers_max.is_some_and(|max| lease.takeovers >= max) {
+            let one = self.one(&name, now);
+            one.flight.told = true;
+            if one.spent() {
                 expected.failed += 1;
-                one.failed.insert(lease.offset);
-                one.lease = None;
+                one.end(false);
                 self.meet(Met::FailedByRecovery);
             }
             self.meet(Met::ExpiryTold);

@@ -81,7 +81,7 @@ impl Walk for DomainWalk {
             Op::Change(domain, change) => {
                 let name = DOMAINS[*domain];
                 let theirs = store.domain_change(name, *change).await.map_err(unwell)?;
-                self.plain.changed(name, change);
+                self.plain.changed(name, change, self.bench.now);
                 same("change", &theirs, &self.core.change(&name.into(), change, self.bench.now))
             }
             Op::Recover(max) => {
@@ -170,7 +170,7 @@ impl DomainWalk {
         }
         let theirs = whole("skip", store.domain_skip(sent.clone()).await, sent.len())?;
         for (skip, theirs) in sent.iter().zip(theirs) {
-            self.plain.skipped(skip, theirs)?;
+            self.plain.skipped(skip, theirs, self.bench.now)?;
             same("skip", &theirs, &self.core.skip(skip, &Actor::default(), self.bench.now))?;
         }
         Ok(())

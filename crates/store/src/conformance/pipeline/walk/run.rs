@@ -2,8 +2,8 @@
 //!
 //! Run ids and tokens may differ; both are kept in tables that keep order, and what the store answers is translated
 //! before it is compared. Beside core a small account of its own judges the answers first: one holder a unit, tokens
-//! that grow, no write accepted without a lease, no completion twice, no stage handed out before its prerequisites, no
-//! join before its segments, nothing of a paused run.
+//! that grow, no write accepted without a lease, attempts that add up, no completion twice, no stage handed out before its
+//! prerequisites, no join before its segments, nothing of a paused run.
 
 use super::Met;
 use super::draw::{Doing, Drawn, KEYED_INPUTS, Move, Op, Renewal, STAGES, definitions, op};
@@ -274,9 +274,9 @@ impl PipelineWalk {
         let grant = Grant::new(&claim.owner, unit.token, unit.lease_expires_at, unit.lease_ms);
         self.ledger.grant(key.clone(), grant, false)?;
         let version = definitions().into_iter().find(|of| of.name == unit.pipeline && of.version == unit.version);
-        let needs = version.as_ref().and_then(|of| of.find(&unit.stage)).map(|of| of.needs.clone()).unwrap_or_default();
-        for need in needs {
-            if !self.completed.contains(&UnitKey::stage(unit.run, &need)) {
+        let stage = version.as_ref().and_then(|of| of.find(&unit.stage)).ok_or("a stage of no pipeline")?;
+        for need in &stage.needs {
+            if !self.completed.contains(&UnitKey::stage(unit.run, need)) {
                 return Err(format!("I13: {key} was handed out before {need} was DONE"));
             }
         }
@@ -296,7 +296,7 @@ impl PipelineWalk {
         if unit.record.is_some() {
             self.report.meet(Met::RecordHandedOn);
         }
-        Ok(())
+        self.ledger.attempt(&key, unit.attempt, stage.attempts_max)
     }
 
     async fn beat(&mut self, store: &dyn Store, renewals: &[Renewal]) -> Result<(), Wrong> {
@@ -369,7 +369,12 @@ impl PipelineWalk {
                 if ended.status == Status::Done && !self.completed.insert(ending.unit.clone()) {
                     return Err(format!("I5: {} was completed twice", ending.unit));
                 }
+                if let Act::Release = &ending.act {
+                    self.ledger.uncount(&ending.unit);
+                }
                 if let Act::Split { segments } = &ending.act {
+                    // The join has attempts of its own.
+                    self.ledger.recount(&ending.unit);
                     let UnitKey { run, stage, .. } = &ending.unit;
                     let keys = segments.iter().map(|segment| UnitKey::segment(*run, stage, &segment.name));
                     self.splits.insert(ending.unit.clone(), keys.collect());
@@ -447,6 +452,10 @@ impl PipelineWalk {
             let under = self.ledger.claimed().map(|(key, _)| key.clone());
             let lost = under.filter(|key| key.run == theirs_id && !self.leased(ours_id, key)).collect::<Vec<_>>();
             lost.iter().for_each(|key| self.ledger.free(key));
+            let counted = |key: &UnitKey| self.unit(ours_id, key).is_some_and(|unit| unit.attempt > 0);
+            let anew = self.ledger.attempted().filter(|key| key.run == theirs_id && !counted(key));
+            let anew: Vec<UnitKey> = anew.cloned().collect();
+            anew.iter().for_each(|key| self.ledger.recount(key));
         }
         self.touch(theirs_id);
         same(&format!("{action:?}"), &theirs, &ours)
