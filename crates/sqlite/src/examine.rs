@@ -69,7 +69,7 @@ fn rows(step: &Step<'_>) -> Done<Finding> {
     let mut damaged = Vec::new();
     let jobs = ids("SELECT id FROM job WHERE place <> 2 ORDER BY id LIMIT ?1")?;
     for id in &jobs {
-        if let Err(fault) = readable(crate::queue::show::job(step, JobId(*id)))? {
+        if let Err(fault) = readable(crate::queue::read::job(step, JobId(*id)))? {
             damaged.push(format!("job {id} ({fault})"));
         }
     }

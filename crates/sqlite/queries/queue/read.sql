@@ -1,3 +1,64 @@
+-- ENGINE: the limit of the engine, and what runs in it (Q8).
+-- In     nothing
+-- Reply  one row
+-- Index  engine's key; queue read whole
+SELECT max_running, (SELECT coalesce(sum(running), 0) FROM queue) FROM engine WHERE only = 1
+
+-- EVENTS: what is stored about a job, oldest first.
+-- In     1 job
+-- Reply  one row each
+-- Index  event_job
+SELECT at, what, token, owner, attempt, verb, lost, reason, until, error, count, first_at, by
+FROM event
+WHERE job = ?1 ORDER BY id
+
+-- FINISHED: one job that has ended.
+-- In     1 id
+-- Reply  at most one row
+-- Index  finished's and note's keys
+SELECT f.id, f.queue, f.kind, f.payload, f.priority, f.created_at, f.run_at, f.attempt, f.attempts_max,
+       f.backoff_initial_ms, f.backoff_factor, f.backoff_max_ms, f.backoff_jitter, f.timeout_ms, f.token, f.error,
+       f.attempts, f.ordering_key, f.limit_key, f.status, f.reason, f.result, f.finished_at, n.progress, n.checkpoint,
+       f.owner, f.claimed_at, f.outcome, f.verb, f.beats, f.last_beat_at, f.longest_gap_ms,
+       f.error_is_last
+FROM finished f
+LEFT JOIN note n ON n.job = f.id
+WHERE f.id = ?1
+
+-- JOB: one job that is queued or running.
+-- In     1 id
+-- Reply  at most one row
+-- Index  job's, lease's and note's keys
+SELECT j.id, j.queue, j.kind, j.payload, j.priority, j.created_at, j.run_at, j.attempt, j.attempts_max,
+       j.backoff_initial_ms, j.backoff_factor, j.backoff_max_ms, j.backoff_jitter, j.timeout_ms, j.token, j.error,
+       j.attempts, j.ordering_key, j.limit_key, j.place, n.progress, n.checkpoint,
+       l.owner, l.granted_at, l.expires_at, l.beats, l.last_beat_at, l.longest_gap_ms,
+       j.cancel_requested, l.lease_ms
+FROM job j
+LEFT JOIN lease l ON j.place = 2 AND l.token = j.token
+LEFT JOIN note n ON n.job = j.id
+WHERE j.id = ?1
+
+-- LANE_BLOCKED_BY: the job that a lane stopped for.
+-- In     1 queue, 2 ordering_key
+-- Reply  at most one row
+-- Index  lane's key
+SELECT blocked_by FROM lane WHERE queue = ?1 AND key = ?2
+
+-- LANE_HEAD: the job of a lane with the smallest id, and whether the lane has stopped.
+-- In     1 queue, 2 ordering_key
+-- Reply  at most one row
+-- Index  job_lane, lane's key
+SELECT id, place, run_at, limit_key, EXISTS (SELECT 1 FROM lane WHERE lane.queue = ?1 AND lane.key = ?2)
+FROM job INDEXED BY job_lane
+WHERE queue = ?1 AND ordering_key = ?2 ORDER BY id LIMIT 1
+
+-- LANE_TURN: the job of a lane that runs, or whose turn it is.
+-- In     1 queue, 2 ordering_key
+-- Reply  at most one row
+-- Index  job_turn
+SELECT id, place, limit_key FROM job INDEXED BY job_turn WHERE queue = ?1 AND ordering_key = ?2 AND place <> 4
+
 -- LIST_COMPLETED: completed jobs of all queues, newest first.
 -- In     1 below this id, 2 at most how many, 3 kind or NULL
 -- Reply  id
