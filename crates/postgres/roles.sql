@@ -128,6 +128,7 @@ begin
     grant update on sequence {schema}.grant_counter to {runtime};
     alter type {schema}.candidate owner to {owner};
     alter type {schema}.domain_ask owner to {owner};
+    alter type {schema}.unit_beat owner to {owner};
 
     -- The verbs. Those of whoever works have their owner's rights (prosecdef); of these the read role may call what cannot
     -- write (stable). The others have no more than their caller's, and fail at the tables.

@@ -168,3 +168,8 @@ create view tenure.stages as
     select u.id, u.run, u.pipeline, u.stage, nullif(u.segment, '') as segment, u.status, u.reason, u.attempt,
            u.owner as lease_owner, u.expires_at as lease_expires_at, u.changed_at as updated_at
       from tenure.unit u;
+
+-- A heartbeat of a unit, with what it brings.
+create type tenure.unit_beat as (
+    run bigint, stage text, segment text, owner text, token bigint, progress text, record text
+);

@@ -74,7 +74,6 @@ const FUNCTIONS: &[&str] = &[
     include_str!("../functions/pipeline/recover.sql"),
     include_str!("../functions/pipeline/claim.sql"),
     include_str!("../functions/pipeline/heartbeat.sql"),
-    include_str!("../functions/pipeline/heartbeats.sql"),
     include_str!("../functions/pipeline/finish.sql"),
     include_str!("../functions/pipeline/advance.sql"),
     include_str!("../functions/pipeline/operate.sql"),

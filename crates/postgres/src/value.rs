@@ -219,8 +219,13 @@ fn settings(row: &Row) -> Result<Settings> {
 }
 
 /// A backoff in the order in which the column keeps it.
+pub(crate) fn backoff_parts(backoff: Backoff) -> [f64; 4] {
+    [backoff.initial_ms as f64, backoff.factor, backoff.max_ms as f64, backoff.jitter]
+}
+
+/// The same as an array literal.
 pub(crate) fn backoff_text(backoff: Backoff) -> String {
-    let Backoff { initial_ms, factor, max_ms, jitter } = backoff;
+    let [initial_ms, factor, max_ms, jitter] = backoff_parts(backoff);
     format!("{{{initial_ms},{factor},{max_ms},{jitter}}}")
 }
 

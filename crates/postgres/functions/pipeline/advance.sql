@@ -1,11 +1,9 @@
 -- A run begins, with every stage NEW, unless another holds its key.
--- Parameters  one array element for each stage, in the order of the definition; needs and backoff are array literals.
+-- Parameters  `stages`: an array of objects, in the order of the definition.
 -- Guard       the index run_key: whoever starts under the same key waits for the first, and finds its run.
 -- Reply       the run, and whether it was begun here; no id if the one that held the key was removed meanwhile.
 create or replace function tenure.start_run(
-    of_pipeline text, of_version integer, with_input text, names text[], needs text[], priorities integer[],
-    leases bigint[], attempts integer[], backoffs text[], segmented boolean[], with_key text, out id bigint,
-    out begun boolean
+    of_pipeline text, of_version integer, with_input text, stages jsonb, with_key text, out id bigint, out begun boolean
 ) language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -14,7 +12,7 @@ begin
     perform tenure.durably();
     perform tenure.only_json('input', array[with_input]);
     if not exists (select from tenure.pipeline p where p.name = of_pipeline and p.version = of_version)
-       or exists (select from unnest(names) as n(name) where not exists (
+       or exists (select from jsonb_to_recordset(stages) as n(name text) where not exists (
                       select from tenure.pipeline_stage s where s.pipeline = of_pipeline and s.stage = n.name)) then
         perform tenure.refuse('not_found', 'a run has the stages of a version of its pipeline');
     end if;
@@ -29,9 +27,11 @@ begin
     end if;
     insert into tenure.unit (run, pipeline, stage, segment, needs, priority, lease_ms, attempts_max, backoff, segmented,
                              status, changed_at)
-    select start_run.id, of_pipeline, s.name, '', s.needs::text[], s.priority, s.lease_ms, s.attempts_max,
-           s.backoff::double precision[], s.segmented, 'NEW', now
-      from unnest(names, needs, priorities, leases, attempts, backoffs, segmented) with ordinality
+    select start_run.id, of_pipeline, s.name, '', s.needs, s.priority, s.lease_ms, s.attempts_max, s.backoff,
+           s.segmented, 'NEW', now
+      from rows from (jsonb_to_recordset(stages) as (
+               name text, needs text[], priority integer, lease_ms bigint, attempts_max integer,
+               backoff double precision[], segmented boolean)) with ordinality
            as s(name, needs, priority, lease_ms, attempts_max, backoff, segmented, ord)
      order by s.ord;
     insert into tenure.run_touched (run) values (id);

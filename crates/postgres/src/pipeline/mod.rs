@@ -5,8 +5,9 @@ mod work;
 
 use crate::PostgresStore;
 use crate::upkeep::first;
-use crate::value::{backoff_text, get, page};
+use crate::value::{backoff_parts, get, page};
 use async_trait::async_trait;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tenure_core::Page;
 use tenure_core::pipeline::{
@@ -77,32 +78,31 @@ impl PipelineStore for PostgresStore {
             return Ok(Err(StartRefusal::Absent));
         };
         let stages = &found.definition.stages;
-        let names: Vec<&str> = stages.iter().map(|stage| stage.name.as_str()).collect();
-        // Names have no character that an array literal would have to escape, apart from being quoted.
-        let quoted = |needs: &[String]| needs.iter().map(|need| format!("\"{need}\"")).collect::<Vec<_>>().join(",");
-        let needs: Vec<String> = stages.iter().map(|stage| format!("{{{}}}", quoted(&stage.needs))).collect();
-        let priorities: Vec<i32> = stages.iter().map(|stage| stage.priority).collect();
-        let leases: Vec<i64> = stages.iter().map(|stage| stage.lease_ms as i64).collect();
-        let attempts: Vec<i32> = stages.iter().map(|stage| stage.attempts_max as i32).collect();
-        let backoffs: Vec<Option<String>> = stages.iter().map(|stage| stage.backoff.map(backoff_text)).collect();
-        let segmented: Vec<bool> = stages.iter().map(|stage| stage.segmented).collect();
+        let stages: Value = stages
+            .iter()
+            .map(|stage| {
+                json!({
+                    "name": stage.name,
+                    "needs": stage.needs,
+                    "priority": stage.priority,
+                    "lease_ms": stage.lease_ms,
+                    "attempts_max": stage.attempts_max,
+                    "backoff": stage.backoff.map(backoff_parts),
+                    "segmented": stage.segmented,
+                })
+            })
+            .collect();
         let version = found.definition.version as i32;
         for _ in 0..START_TRIES {
             let row = first(
                 self.database
                     .write(
-                        "select * from tenure.start_run($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+                        "select * from tenure.start_run($1, $2, $3, $4, $5)",
                         &[
                             (&run.pipeline, Type::TEXT),
                             (&version, Type::INT4),
                             (&run.input, Type::TEXT),
-                            (&names, Type::TEXT_ARRAY),
-                            (&needs, Type::TEXT_ARRAY),
-                            (&priorities, Type::INT4_ARRAY),
-                            (&leases, Type::INT8_ARRAY),
-                            (&attempts, Type::INT4_ARRAY),
-                            (&backoffs, Type::TEXT_ARRAY),
-                            (&segmented, Type::BOOL_ARRAY),
+                            (&stages, Type::JSONB),
                             (&run.key, Type::TEXT),
                         ],
                     )

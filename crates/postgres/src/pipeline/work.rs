@@ -4,6 +4,7 @@ use super::row;
 use crate::PostgresStore;
 use crate::upkeep::first;
 use crate::value::{at, at_opt, get, in_order, rounds, some_word, word};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tenure_core::pipeline::{
     Act, Beat, Beaten, Claim, ClaimedUnit, Claims, Ended, Ending, RECOVERED_PER_CLAIM, Record, Refusal, RunId, Status,
@@ -73,10 +74,9 @@ fn claimed(row: &Row, claim: &Claim) -> Result<ClaimedUnit> {
 pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Beat>) -> Result<Vec<Fenced<Beaten>>> {
     let mut answers: Vec<Option<Fenced<Beaten>>> = vec![None; beats.len()];
     for round in rounds(beats, |beat| beat.unit.clone()) {
-        let rows = match round.as_slice() {
-            [(_, beat)] => beat_one(store, beat).await?,
-            many => beat_many(store, many).await?,
-        };
+        let asked: Value = round.iter().map(|(_, beat)| asked(beat)).collect();
+        let sql = "select ord, lease_expires_at, lost from tenure.beat_units($1)";
+        let rows = store.database.write(sql, &[(&asked, Type::JSONB)]).await?;
         for row in &rows {
             let ord: i64 = get(row, "ord")?;
             let slot = usize::try_from(ord - 1).ok().and_then(|at| round.get(at)).map(|(at, _)| *at);
@@ -90,57 +90,17 @@ pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Beat>) -> Result
     in_order(answers)
 }
 
-/// What a beat records of its outputs, as it is kept.
-fn recorded(beat: &Beat) -> Option<String> {
-    beat.record.clone().map(|record| Record { token: beat.token, ..record }.encode())
-}
-
-async fn beat_one(store: &PostgresStore, beat: &Beat) -> Result<Vec<Row>> {
-    let segment = beat.unit.segment.as_deref().unwrap_or("");
-    let record = recorded(beat);
-    let sql = "select 1::bigint as ord, b.lease_expires_at, b.lost from tenure.beat_unit($1, $2, $3, $4, $5, $6, $7) b";
-    store
-        .database
-        .write(
-            sql,
-            &[
-                (&beat.unit.run.0, Type::INT8),
-                (&beat.unit.stage, Type::TEXT),
-                (&segment, Type::TEXT),
-                (&beat.owner, Type::TEXT),
-                (&beat.token.0, Type::INT8),
-                (&beat.progress, Type::TEXT),
-                (&record, Type::TEXT),
-            ],
-        )
-        .await
-}
-
-async fn beat_many(store: &PostgresStore, beats: &[(usize, Beat)]) -> Result<Vec<Row>> {
-    let beats = beats.iter().map(|(_, beat)| beat);
-    let runs: Vec<i64> = beats.clone().map(|beat| beat.unit.run.0).collect();
-    let stages: Vec<&str> = beats.clone().map(|beat| beat.unit.stage.as_str()).collect();
-    let segments: Vec<&str> = beats.clone().map(|beat| beat.unit.segment.as_deref().unwrap_or("")).collect();
-    let owners: Vec<&str> = beats.clone().map(|beat| beat.owner.as_str()).collect();
-    let tokens: Vec<i64> = beats.clone().map(|beat| beat.token.0).collect();
-    let progresses: Vec<Option<&str>> = beats.clone().map(|beat| beat.progress.as_deref()).collect();
-    let records: Vec<Option<String>> = beats.map(recorded).collect();
-    let sql = "select ord, lease_expires_at, lost from tenure.beat_units($1, $2, $3, $4, $5, $6, $7)";
-    store
-        .database
-        .write(
-            sql,
-            &[
-                (&runs, Type::INT8_ARRAY),
-                (&stages, Type::TEXT_ARRAY),
-                (&segments, Type::TEXT_ARRAY),
-                (&owners, Type::TEXT_ARRAY),
-                (&tokens, Type::INT8_ARRAY),
-                (&progresses, Type::TEXT_ARRAY),
-                (&records, Type::TEXT_ARRAY),
-            ],
-        )
-        .await
+fn asked(beat: &Beat) -> Value {
+    let record = beat.record.clone().map(|record| Record { token: beat.token, ..record }.encode());
+    json!({
+        "run": beat.unit.run.0,
+        "stage": beat.unit.stage,
+        "segment": beat.unit.segment.as_deref().unwrap_or(""),
+        "owner": beat.owner,
+        "token": beat.token.0,
+        "progress": beat.progress,
+        "record": record,
+    })
 }
 
 pub(super) async fn finish(store: &PostgresStore, ending: Ending) -> Result<std::result::Result<Ended, Refusal>> {

@@ -111,7 +111,7 @@ async fn the_worker_role_may_call_the_verbs_of_workers_and_no_others() {
                 where p.pronamespace = 'tenure'::regnamespace and has_function_privilege($1::text, p.oid, 'execute') order by 1";
     let may: Vec<String> =
         admin.query(may, &[&role(&database, "work")]).await.unwrap().iter().map(|row| row.get(0)).collect();
-    let verbs = "add_chunks beat_unit beat_units check_epoch chunk_held claim claim_chunk claim_sync claim_units clock complete \
+    let verbs = "add_chunks beat_units check_epoch chunk_held claim claim_chunk claim_sync claim_units clock complete \
                  complete_chunk domain_acquire domain_heartbeat domain_in_turn domain_succeed engine_limit enqueue enqueue_all \
                  enqueue_checked fail finish finish_one finish_patiently finish_sync finish_unit heartbeat heartbeat_sync held \
                  installed list_domains list_queues plan_sync refuse_heartbeat show_job show_pipeline show_run show_segments \
@@ -180,8 +180,7 @@ async fn what_a_worker_sends_past_the_library_is_checked() {
         format!("select tenure.heartbeat(array[1], array['w'], array[{token}], array['nope'], array[null])"),
         "select tenure.domain_in_turn('skip', jsonb_build_array(jsonb_build_object('name', 'd', 'at_offset', 1)))"
             .to_owned(),
-        "select tenure.start_run('p', 1, '1', '{a}', array['{}'], '{0}', '{1000}', '{1}', '{null}', '{f}', null)"
-            .to_owned(),
+        r#"select tenure.start_run('p', 1, '1', '[{"name": "a"}]', null)"#.to_owned(),
         "select tenure.plan_sync('m', 0, null, 1, null, array['h'], array['{'])".to_owned(),
     ] {
         let refused = worker.batch_execute(&bad).await.expect_err(&bad);

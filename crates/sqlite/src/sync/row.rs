@@ -4,7 +4,7 @@ use crate::column::{Read, first, pulse, time_opt, token_opt, word_opt};
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
-use rusqlite::{Row, params};
+use rusqlite::{Row, ToSql, params, params_from_iter};
 use tenure_core::lease::Lease;
 use tenure_core::sync::rules::{End, Notes, Receipt};
 use tenure_core::sync::{Chunk, Progress, Reason, Standing, State, Sync, SyncEvent, SyncId, Unit, Verb};
@@ -99,60 +99,46 @@ pub(super) fn find_chunk(step: &Step<'_>, matrix_id: &str, chunk_hash: &str) -> 
 
 /// Writes a sync back; `before` is the token it was read with.
 pub(super) fn save_sync(step: &Step<'_>, sync: &Sync, before: Option<Token>) -> Done<()> {
-    let standing = &sync.standing;
-    let lease = standing.lease.as_ref();
-    let changed = step.conn.prepare_cached(sql::SYNC_SAVE_JOB)?.execute(params![
-        sync.id.0,
-        before.map(|token| token.0),
-        standing.token.map(|token| token.0),
-        standing.claimed_at.map(|at| at.0),
-        lease.map(|lease| &lease.owner),
-        lease.map(|lease| lease.expires_at.0),
-        lease.map(|lease| lease.lease_ms),
-        standing.told,
-        lease.map_or(0, |lease| lease.pulse.beats),
-        lease.and_then(|lease| lease.pulse.last_beat_at).map(|at| at.0),
-        lease.map_or(0, |lease| lease.pulse.longest_gap_ms),
-        standing.completed_at.map(|at| at.0),
-        standing.failed_at.map(|at| at.0),
-        standing.error_message,
-        standing.reason.map(Reason::as_str),
-        sync.crashes,
-    ])?;
-    one(changed)
+    save(step, sql::SYNC_SAVE_JOB, &[&sync.id.0], before, &sync.standing, &[&sync.crashes])
 }
 
 /// Writes a chunk back; `before` is the token it was read with.
 pub(super) fn save_chunk(step: &Step<'_>, chunk: &Chunk, before: Option<Token>) -> Done<()> {
-    let standing = &chunk.standing;
-    let lease = standing.lease.as_ref();
-    let changed = step.conn.prepare_cached(sql::SYNC_SAVE_CHUNK)?.execute(params![
-        chunk.matrix_id,
-        chunk.chunk_hash,
-        before.map(|token| token.0),
-        standing.token.map(|token| token.0),
-        standing.claimed_at.map(|at| at.0),
-        lease.map(|lease| &lease.owner),
-        lease.map(|lease| lease.expires_at.0),
-        lease.map(|lease| lease.lease_ms),
-        standing.told,
-        lease.map_or(0, |lease| lease.pulse.beats),
-        lease.and_then(|lease| lease.pulse.last_beat_at).map(|at| at.0),
-        lease.map_or(0, |lease| lease.pulse.longest_gap_ms),
-        standing.completed_at.map(|at| at.0),
-        standing.failed_at.map(|at| at.0),
-        standing.error_message,
-        standing.reason.map(Reason::as_str),
-        chunk.attempt,
-        chunk.last_synced_at.map(|at| at.0),
-        chunk.row_count,
-        chunk.cursor,
-    ])?;
-    one(changed)
+    let last_synced_at = chunk.last_synced_at.map(|at| at.0);
+    let own: [&dyn ToSql; 4] = [&chunk.attempt, &last_synced_at, &chunk.row_count, &chunk.cursor];
+    save(step, sql::SYNC_SAVE_CHUNK, &[&chunk.matrix_id, &chunk.chunk_hash], before, &chunk.standing, &own)
 }
 
-fn one(changed: usize) -> Done<()> {
-    if changed == 1 { Ok(()) } else { Err(Fault::broken("a row changed between being read and being written")) }
+fn save(
+    step: &Step<'_>,
+    statement: &str,
+    key: &[&dyn ToSql],
+    before: Option<Token>,
+    standing: &Standing,
+    own: &[&dyn ToSql],
+) -> Done<()> {
+    let lease = standing.lease.as_ref();
+    let values: [&dyn ToSql; 14] = [
+        &before.map(|token| token.0),
+        &standing.token.map(|token| token.0),
+        &standing.claimed_at.map(|at| at.0),
+        &lease.map(|lease| &lease.owner),
+        &lease.map(|lease| lease.expires_at.0),
+        &lease.map(|lease| lease.lease_ms),
+        &standing.told,
+        &lease.map_or(0, |lease| lease.pulse.beats),
+        &lease.and_then(|lease| lease.pulse.last_beat_at).map(|at| at.0),
+        &lease.map_or(0, |lease| lease.pulse.longest_gap_ms),
+        &standing.completed_at.map(|at| at.0),
+        &standing.failed_at.map(|at| at.0),
+        &standing.error_message,
+        &standing.reason.map(Reason::as_str),
+    ];
+    let params = params_from_iter(key.iter().chain(&values).chain(own));
+    match step.conn.prepare_cached(statement)?.execute(params)? {
+        1 => Ok(()),
+        _ => Err(Fault::broken("a row changed between being read and being written")),
+    }
 }
 
 /// What is remembered of an ended claim.
