@@ -240,7 +240,7 @@ impl Driver {
         &self,
         items: Vec<A>,
         send: impl FnOnce(Tenure, Vec<A>) -> F,
-        happened: fn(A, Option<Answer<T>>) -> (Arc<str>, Happened),
+        happened: impl Fn(A, Option<Answer<T>>) -> (Arc<str>, Happened) + Send + 'static,
     ) where
         A: Clone + Send + 'static,
         T: Send + 'static,
