@@ -186,7 +186,7 @@ async fn s3_chunks_are_claimed_and_a_sync_is_closed_by_hand() {
         assert_eq!(sync.chunks().state(State::Completed).page(10).await.unwrap().items.len(), 3);
         assert_eq!(orders.syncs().page(10).await.unwrap().items.len(), 1);
         assert!(!sync.timeline().await.unwrap().is_empty());
-        assert_eq!(sync.cancel("too late").await.unwrap_err().code(), "sync_terminal");
+        assert_eq!(sync.cancel("too late").await.unwrap_err().code(), "terminal");
     })
     .await;
 }
