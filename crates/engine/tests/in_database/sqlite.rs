@@ -58,7 +58,7 @@ impl App for Sqlite {
     }
 
     async fn work_queue(&mut self) -> (Vec<String>, Vec<Row>) {
-        let mut view = self.app.prepare("SELECT * FROM work_queue ORDER BY id").unwrap();
+        let mut view = self.app.prepare("SELECT * FROM tenure_work_queue ORDER BY id").unwrap();
         let columns: Vec<String> = view.column_names().map(str::to_owned).collect();
         let cell = |value: Value| match value {
             Value::Null => "-".to_owned(),

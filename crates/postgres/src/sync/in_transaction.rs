@@ -2,7 +2,7 @@
 //!
 //! These call the functions that any language can call: `select tenure.complete_chunk(…)`.
 
-use crate::transaction::{localized, met, schema};
+use crate::in_transaction::{localized, met, schema};
 use tenure_core::sync::{Act, ClaimedChunk, Ending, Unit};
 use tenure_store::{Place, TransactionError};
 use tokio_postgres::Transaction;

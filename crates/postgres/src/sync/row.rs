@@ -1,12 +1,23 @@
 //! Rows of syncs, chunks and events, as core knows them.
 
-use super::verbs::state;
-use crate::value::{at, at_opt, get, pulse, word};
+use crate::value::{at, at_opt, get, pulse, some_word, word};
 use tenure_core::lease::Lease;
-use tenure_core::sync::{Chunk, Progress, Reason, Standing, Sync, SyncEvent, SyncId, Verb, What};
+use tenure_core::sync::{Chunk, Progress, Reason, Refused, Standing, State, Sync, SyncEvent, SyncId, Verb, What};
 use tenure_core::{LostReason, Token};
 use tenure_store::{Result, StoreError};
 use tokio_postgres::Row;
+
+pub(super) fn state(row: &Row) -> Result<State> {
+    some_word(row, "state", State::parse)
+}
+
+pub(super) fn refused(word: &str) -> Result<Refused> {
+    match word {
+        "not_found" => Ok(Refused::Absent),
+        "terminal" => Ok(Refused::Terminal),
+        _ => Err(StoreError::broken(format!("refusal `{word}`"))),
+    }
+}
 
 fn standing(row: &Row) -> Result<Standing> {
     let (token, claimed_at) = (get::<Option<i64>>(row, "token")?.map(Token), at_opt(row, "claimed_at")?);
@@ -104,7 +115,7 @@ pub(super) fn event(row: &Row) -> Result<SyncEvent> {
         first_at: at_opt(row, "first_at")?,
         sync: SyncId(get(row, "sync")?),
         chunk_hash: Some(get::<String>(row, "chunk_hash")?).filter(|hash| !hash.is_empty()),
-        what: word(row, "what", What::parse)?.ok_or_else(|| StoreError::broken("an event of no kind"))?,
+        what: some_word(row, "what", What::parse)?,
         token: get::<Option<i64>>(row, "token")?.map(Token),
         owner: get(row, "owner")?,
         by: get(row, "by")?,
