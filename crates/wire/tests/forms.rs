@@ -347,7 +347,11 @@ fn events_have_the_form_of_the_wire_and_say_what_happened() {
             r#"{at}"what":"planned","chunk_hash":"h","token":null,"owner":null,"by":null,"count":1,"message":"chunk h was planned"}}]}}"#
         ),
     );
-    let event = domain::Event::of(NOON, domain::What::Expired, 5).by(Token(1 << 40), Some(&"h".into()));
+    let event = domain::Event {
+        token: Some(Token(1 << 40)),
+        holder: Some("h".into()),
+        ..domain::Event::of(NOON, domain::What::Expired, 5)
+    };
     shown(
         Timeline::new(vec![event], domain::Event::message),
         &format!(

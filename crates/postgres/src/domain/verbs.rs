@@ -3,7 +3,7 @@
 use super::look;
 use crate::PostgresStore;
 use crate::upkeep::first;
-use crate::value::{at_opt, get};
+use crate::value::{at_opt, get, some_word};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -148,12 +148,7 @@ pub(super) async fn skip(store: &PostgresStore, skips: Vec<Skip>) -> Result<Vec<
         let sql = "select ord, word, told, fact from tenure.domain_each('skip', $1, $2)";
         let params = [(&asked as _, Type::JSONB), (&store.actor.as_str() as _, Type::TEXT)];
         let rows = store.database.write_patiently(sql, &params).await?;
-        answers.take(&round, &rows, |_, row| match get::<&str>(row, "word")? {
-            "SKIPPED" => Ok(Skipped::Skipped),
-            "ALREADY_PROCESSED" => Ok(Skipped::AlreadyProcessed),
-            "ALREADY_FAILED" => Ok(Skipped::AlreadyFailed),
-            word => Err(StoreError::broken(format!("`{word}` is no answer to a skip"))),
-        })?;
+        answers.take(&round, &rows, |_, row| some_word(row, "word", Skipped::parse))?;
     }
     answers.all()
 }
