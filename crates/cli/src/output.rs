@@ -4,8 +4,8 @@ use crate::failure::Failure;
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
-use tenure::Time;
-use tenure_wire::reply::Explanation;
+use tenure::{Explanation, Time};
+use tenure_wire::reply::Timeline;
 use tenure_wire::text;
 
 /// How results are shown: JSON, a table for a person, or tab-separated lines for a pipe.
@@ -58,7 +58,20 @@ impl Output {
         self.line(&arranged(header, rows, None));
     }
 
-    /// What happened, a line for each event.
+    /// What happened, a line for each event: when, what, and a sentence.
+    pub(crate) fn timeline<E: Serialize>(
+        &self,
+        events: Vec<E>,
+        message: impl Fn(&E) -> String,
+        of: impl Fn(&E) -> (Time, &'static str),
+    ) {
+        self.show(&Timeline::new(events, message), |output, timeline| {
+            let rows = timeline.events.iter().map(|told| (of(&told.event), &told.message));
+            output.events(rows.map(|((at, what), message)| (at, what, message)));
+        });
+    }
+
+    /// A line for each event.
     pub(crate) fn events<'a>(&self, events: impl Iterator<Item = (Time, &'a str, &'a String)>) {
         let rows = events.map(|(at, what, message)| [at.to_string(), what.to_owned(), message.clone()]);
         self.table(["AT", "WHAT", "MESSAGE"], rows);

@@ -1,7 +1,9 @@
 //! Answers to "why does this not run now?".
 
-/// One reason, with a stable code.
+/// One reason why it is not running, with a stable code.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Why {
     /// `finished`, `held`, `lease_expired`, `not_due`, `paused`, `no_worker_lately`, `lane_blocked`, `at_capacity`,
     /// `tenant_at_limit`, `behind_in_lane`, `rate_limited` or `waiting_for_a_worker`.
@@ -10,8 +12,10 @@ pub struct Why {
     pub message: String,
 }
 
-/// The answer.
+/// Why something is not running now.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Explanation {
     /// One sentence: the first reason.
     pub summary: String,

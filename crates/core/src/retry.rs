@@ -43,6 +43,8 @@ impl Retry {
 
 /// A unit's own backoff: `initial_ms × factor^(n−1)`, at most `max_ms`, moved by up to `jitter` of itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = JobBackoff))]
 pub struct Backoff {
     /// The wait after the first failed attempt.
     pub initial_ms: u64,

@@ -38,7 +38,7 @@ macro_rules! as_text {
 pub(crate) use as_text;
 
 #[cfg(feature = "serde")]
-pub(crate) use form::parsed;
+pub(crate) use form::{decimal_or_null, parsed, shared, shared_or_null};
 #[cfg(feature = "serde")]
 pub use form::{raw, raw_or_null};
 #[cfg(feature = "schema")]
@@ -48,8 +48,11 @@ pub(crate) use schema::scalar;
 
 #[cfg(feature = "serde")]
 mod form {
+    use crate::lease::Token;
     use serde::de::{Deserialize, Deserializer, Error as _};
+    use serde::{Serialize as _, Serializer};
     use serde_json::value::RawValue;
+    use std::sync::Arc;
 
     pub(crate) fn parsed<'de, T, D: Deserializer<'de>>(
         deserializer: D,
@@ -60,11 +63,32 @@ mod form {
         parse(&text).ok_or_else(|| D::Error::custom(format_args!("{text:?} is no {name}")))
     }
 
+    /// Text that many share.
+    pub(crate) fn shared<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(text)
+    }
+
+    /// The same where there may be none.
+    pub(crate) fn shared_or_null<S: Serializer>(text: &Option<Arc<str>>, serializer: S) -> Result<S::Ok, S::Error> {
+        text.as_deref().serialize(serializer)
+    }
+
+    /// A token of a domain, which is shown as text (D5).
+    pub(crate) fn decimal_or_null<S: Serializer>(token: &Option<Token>, serializer: S) -> Result<S::Ok, S::Error> {
+        token.map(|token| token.to_string()).serialize(serializer)
+    }
+
     /// JSON that is kept as text, for `#[serde(with)]`. Text that is not JSON (a damaged store) is shown as a string rather
     /// than hidden.
     pub mod raw {
         use super::{Deserialize as _, Deserializer, RawValue};
         use serde::{Serialize as _, Serializer};
+
+        /// The JSON as it is shown, without the spaces around it.
+        #[must_use]
+        pub fn shown(text: &str) -> &str {
+            serde_json::from_str::<&RawValue>(text).map_or(r#""(not JSON)""#, RawValue::get)
+        }
 
         /// Shows it byte for byte.
         pub fn serialize<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {

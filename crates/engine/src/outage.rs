@@ -5,6 +5,7 @@
 
 use crate::Error;
 use crate::clock::Moment;
+use crate::surroundings::Surroundings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::{Mutex, PoisonError};
@@ -20,7 +21,10 @@ const FORGOTTEN: Duration = Duration::from_secs(60);
 
 /// Whether the store answers, as far as this process knows.
 #[derive(Debug, Default)]
-pub(crate) struct Outage(Mutex<State>);
+pub(crate) struct Outage {
+    around: Surroundings,
+    state: Mutex<State>,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -71,27 +75,33 @@ impl State {
 }
 
 impl Outage {
+    pub(crate) fn within(around: Surroundings) -> Outage {
+        Outage { around, ..Outage::default() }
+    }
+
     /// Asks the store for `what`, and tells if the answer is news.
     pub(crate) async fn watch<T, E: OfStore>(
         &self,
         what: &'static str,
         call: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
-        let asked_at = Moment::now();
+        let asked_at = self.around.now();
         let answer = call.await;
-        let met = answer.as_ref().err().and_then(OfStore::of_store);
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(error @ StoreError::Unavailable { .. }) = met {
-            if state.failed(what, Moment::now()).is_some() {
+        let met = answer.as_ref().err().and_then(|error| Some((error, error.of_store()?)));
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((error, Trouble::Away)) = met {
+            if state.failed(what, self.around.now()).is_some() {
                 tracing::warn!(%error, "the store does not answer: {what} cannot go on");
             }
             return answer;
         }
-        if let Some(News::Back(span)) = state.answered(what, asked_at, Moment::now()) {
+        if let Some(News::Back(span)) = state.answered(what, asked_at, self.around.now()) {
             tracing::warn!("the store answers again, after {:.1} s", span.as_secs_f64());
         }
         match met {
-            Some(error) if state.failing.insert(what) => tracing::warn!(%error, "{what} cannot go on"),
+            Some((error, Trouble::Failing)) if state.failing.insert(what) => {
+                tracing::warn!(%error, "{what} cannot go on")
+            }
             Some(_) => {}
             None => drop(state.failing.remove(what)),
         }
@@ -99,22 +109,33 @@ impl Outage {
     }
 }
 
+/// What is wrong with a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// It does not answer: waiting mends it.
+    Away,
+    /// It answers, and cannot do it.
+    Failing,
+}
+
 /// An error that may be the store's.
-pub(crate) trait OfStore {
-    /// The store's, if it is.
-    fn of_store(&self) -> Option<&StoreError>;
+pub(crate) trait OfStore: std::fmt::Display {
+    /// What is wrong with the store, if it is the store's.
+    fn of_store(&self) -> Option<Trouble>;
 }
 
 impl OfStore for StoreError {
-    fn of_store(&self) -> Option<&StoreError> {
-        Some(self)
+    fn of_store(&self) -> Option<Trouble> {
+        let away = matches!(self, StoreError::Unavailable { .. });
+        Some(if away { Trouble::Away } else { Trouble::Failing })
     }
 }
 
 impl OfStore for Error {
-    fn of_store(&self) -> Option<&StoreError> {
+    fn of_store(&self) -> Option<Trouble> {
         match self {
-            Error::Store(error) => Some(error),
+            Error::Unavailable { .. } => Some(Trouble::Away),
+            Error::Store(_) | Error::Corrupt { .. } => Some(Trouble::Failing),
             _ => None,
         }
     }

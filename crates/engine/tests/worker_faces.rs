@@ -8,14 +8,14 @@ use tenure::domain::{Drained, Work, offsets};
 use tenure::pipeline::{Definition, NewRun, RunId, Stage, StageContext, Stages, Status};
 use tenure::prelude::*;
 use tenure::sync::{ChunkContext, NewChunk, Plan, State, SyncId, SyncWorker};
-use tenure::{Cancelled, Hooks};
+use tenure::{Cancelled, Hooks, QueueShare};
 use tenure_memory::MemoryStore;
 use tokio::sync::Notify;
 
 async fn run_of_one() -> (Tenure, RunId) {
     let tenure = Tenure::on(MemoryStore::new());
-    tenure.apply_pipeline(Definition::new("p").stage(Stage::new("s").attempts_max(1))).await.unwrap();
-    let run = tenure.start_run(NewRun::new("p", "null")).await.unwrap();
+    tenure.verbs().apply_pipeline(Definition::new("p").stage(Stage::new("s").attempts_max(1))).await.unwrap();
+    let run = tenure.verbs().start_run(NewRun::new("p", "null")).await.unwrap();
     tenure.orchestrator().advance(10).await.unwrap();
     (tenure, run)
 }
@@ -23,7 +23,7 @@ async fn run_of_one() -> (Tenure, RunId) {
 async fn sync_of_one() -> (Tenure, SyncId) {
     let tenure = Tenure::on(MemoryStore::new());
     let plan = Plan::new("m").attempts_max(1).chunks([NewChunk::new("c")]);
-    let sync = tenure.plan_sync(plan).await.unwrap().id;
+    let sync = tenure.verbs().plan_sync(plan).await.unwrap().id;
     (tenure, sync)
 }
 
@@ -53,7 +53,7 @@ async fn v5_a_stage_at_work_ends_within_the_grace() {
         leaves.notify_one();
     });
     assert_eq!(report.await.unwrap().completed, 1);
-    let (_, stages) = tenure.run(run).await.unwrap().unwrap();
+    let (_, stages) = tenure.verbs().run(run).await.unwrap().unwrap();
     assert_eq!((stages[0].unit.status, stages[0].unit.output.as_deref()), (Status::Done, Some("7")));
 }
 
@@ -72,7 +72,7 @@ async fn v5_a_stage_that_outlives_the_grace_is_told_and_given_back() {
     });
     let report = stages.run_until(begun.notified()).await.unwrap();
     assert_eq!((report.released, report.failed), (1, 0));
-    let (_, stages) = tenure.run(run).await.unwrap().unwrap();
+    let (_, stages) = tenure.verbs().run(run).await.unwrap().unwrap();
     assert_eq!((stages[0].unit.status, stages[0].unit.attempt), (Status::Ready, 0), "its attempt was not counted");
 }
 
@@ -95,7 +95,7 @@ async fn q6_a_stage_that_takes_too_long_has_failed() {
     let stages = stages(&tenure).timeout(Duration::from_millis(20));
     let stages = stages.handle("s", |_: StageContext, (): ()| std::future::pending::<Outcome<()>>());
     assert_eq!(stages.drain().await.unwrap().failed, 1);
-    let (_, stages) = tenure.run(run).await.unwrap().unwrap();
+    let (_, stages) = tenure.verbs().run(run).await.unwrap().unwrap();
     assert_eq!(stages[0].unit.error.as_deref(), Some("took longer than 20 ms"));
 }
 
@@ -137,6 +137,67 @@ async fn stages_have_hooks_and_shared_state() {
     assert_eq!(counted.all(), [1, 1, 1]);
 }
 
+/// Runs of two stages that need nothing, all of them to be had.
+async fn runs_of_two(runs: u32) -> Tenure {
+    let tenure = Tenure::on(MemoryStore::new());
+    tenure.verbs().apply_pipeline(Definition::new("p").stage(Stage::new("a")).stage(Stage::new("b"))).await.unwrap();
+    for _ in 0..runs {
+        tenure.verbs().start_run(NewRun::new("p", "null")).await.unwrap();
+    }
+    tenure.orchestrator().advance(100).await.unwrap();
+    tenure
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stages_are_begun_by_their_weights() {
+    let tenure = runs_of_two(8).await;
+    let begun = Arc::new(std::sync::Mutex::new(String::new()));
+    let noting = begun.clone();
+    let note = move |cx: StageContext, (): ()| {
+        noting.lock().unwrap().push_str(cx.stage());
+        async { Outcome::<()>::done(()) }
+    };
+    let stages = stages(&tenure).concurrency(1).share(QueueShare::new("a").weight(3));
+    assert_eq!(stages.handle("a", note.clone()).handle("b", note).drain().await.unwrap().completed, 16);
+    let begun = begun.lock().unwrap();
+    assert_eq!(begun[..8].matches('a').count(), 6, "{begun}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stage_has_no_more_units_in_hand_than_its_share() {
+    let tenure = runs_of_two(6).await;
+    let (at_once, together) = (Arc::new(AtomicU32::new(0)), Arc::new(tokio::sync::Barrier::new(3)));
+    let one = move |_: StageContext, (): ()| {
+        let at_once = at_once.clone();
+        async move {
+            assert_eq!(at_once.fetch_add(1, Ordering::SeqCst), 0, "two units of one stage");
+            tokio::task::yield_now().await;
+            at_once.fetch_sub(1, Ordering::SeqCst);
+            Outcome::<()>::done(())
+        }
+    };
+    let three = move |_: StageContext, (): ()| {
+        let together = together.clone();
+        async move {
+            together.wait().await;
+            Outcome::<()>::done(())
+        }
+    };
+    let stages = stages(&tenure).concurrency(4).share(QueueShare::new("a").concurrency(1));
+    let report = stages.handle("a", one).handle("b", three).drain().await.unwrap();
+    assert_eq!((report.completed, report.failed), (12, 0));
+}
+
+#[tokio::test]
+async fn x_a_share_for_a_stage_without_a_handler_is_refused() {
+    let tenure = runs_of_two(1).await;
+    let work = |_: StageContext, (): ()| async { Outcome::<()>::done(()) };
+    for share in [QueueShare::new("z"), QueueShare::new("a").weight(0), QueueShare::new("a").concurrency(0)] {
+        let refused = stages(&tenure).share(share).handle("a", work).drain().await.unwrap_err();
+        assert_eq!(refused.code(), "out_of_bounds");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn v5_a_chunk_that_outlives_the_grace_is_told_and_given_back() {
     let (tenure, sync) = sync_of_one().await;
@@ -164,7 +225,7 @@ async fn q6_a_chunk_that_takes_too_long_has_failed() {
     let worker = chunks(&tenure, sync).timeout(Duration::from_millis(20));
     let info = worker.run(|_| std::future::pending::<Result<u64, String>>()).await.unwrap();
     assert_eq!((info.sync.state, info.progress.failed), (State::Failed, 1));
-    let chunk = tenure.chunk(sync, "c").await.unwrap().unwrap();
+    let chunk = tenure.verbs().chunk(sync, "c").await.unwrap().unwrap();
     assert_eq!(chunk.standing.error_message.as_deref(), Some("took longer than 20 ms"));
 }
 
@@ -194,7 +255,7 @@ async fn v5_an_offset_whose_handler_outlives_the_grace_is_told_and_left_to_other
     let worker = tenure.domain_worker().grace(Duration::ZERO).cancel_grace(Duration::ZERO);
     let drained = worker.run_until(offsets([("a", 1)]), handler, begun.notified()).await.unwrap();
     assert_eq!(drained, Drained::default());
-    let lease = tenure.domain("a").show().await.unwrap().unwrap().lease.unwrap();
+    let lease = tenure.domain("a").info().await.unwrap().lease.unwrap();
     assert_eq!((lease.offset, lease.retry_count), (1, 0), "no try was counted");
 }
 

@@ -138,11 +138,11 @@ impl App {
         let mut begun = false;
         let tenure = self.operator();
         loop {
-            let step = match self.ask(tenure.operate_step(filter.clone(), action.clone(), before)).await {
+            let step = match self.ask(tenure.verbs().operate_step(filter.clone(), action.clone(), before)).await {
                 Ok(step) => step,
                 // A refusal says that nothing was changed. Here something was: it is told, and whoever goes on at the
                 // cursor meets what went wrong.
-                Err(_) if begun => return Ok(reply::Bulk::new(total, before)),
+                Err(_) if begun => return Ok(reply::Bulk { bulk: total, next_cursor: before }),
                 Err(refused) => return Err(refused),
             };
             begun = true;
@@ -150,7 +150,7 @@ impl App {
             total.passed_over += step.bulk.passed_over;
             before = step.next;
             if before.is_none() || Instant::now() >= deadline || *self.stopping.borrow() {
-                return Ok(reply::Bulk::new(total, before));
+                return Ok(reply::Bulk { bulk: total, next_cursor: before });
             }
         }
     }
@@ -167,14 +167,14 @@ impl App {
             };
             let endings: Vec<Ending> = unheard.jobs.into_iter().map(give_back).collect();
             if !endings.is_empty() {
-                tenure.finish_all(endings).await?;
+                tenure.verbs().finish_all(endings).await?;
             }
             Ok(())
         };
         let tenure = self.tenure.clone();
         let look = move |slice| {
             let (tenure, claim) = (tenure.clone(), claim.clone());
-            async move { tenure.claim_within(claim, slice).await }
+            async move { tenure.verbs().claim_within(claim, slice).await }
         };
         self.wait(wait, look, |claims| claims.jobs.is_empty(), give_back).await
     }

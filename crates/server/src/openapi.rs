@@ -90,7 +90,9 @@ fn spell_out(schema: &mut Value, plain: &Map<String, Value>) {
     let named = schema["$ref"].as_str().and_then(|name| plain.get(name.rsplit('/').next()?));
     if let (Some(Value::Object(of)), Value::Object(members)) = (named, &mut *schema) {
         members.remove("$ref");
-        members.extend(of.clone());
+        for (name, value) in of {
+            members.entry(name).or_insert_with(|| value.clone());
+        }
     }
     if let Some([one, other]) = schema["oneOf"].as_array().map(Vec::as_slice)
         && is_plain(one)

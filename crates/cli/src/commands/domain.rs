@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::output::{Output, or_dash};
 use crate::span;
 use clap::{Args, Subcommand};
-use tenure::domain::{Change, State, token_of};
+use tenure::domain::{Change, DomainInfo, Event, State, token_of};
 use tenure::{Tenure, bounds};
 use tenure_wire::domain::{reply, request};
 use tenure_wire::{Problem, text};
@@ -40,15 +40,11 @@ impl Domain {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         match self {
             Domain::Acquire(acquire) => acquire.run(tenure, output).await,
-            Domain::Succeed(held) => {
-                finished(output, tenure.domain(&held.domain).succeed(token_of(&held.token)).await?.into())
-            }
-            Domain::Fail(held) => {
-                finished(output, tenure.domain(&held.domain).fail(token_of(&held.token)).await?.into())
-            }
+            Domain::Succeed(held) => finished(output, tenure.verbs().domain_succeed(held.held()).await?.into()),
+            Domain::Fail(held) => finished(output, tenure.verbs().domain_fail(held.held()).await?.into()),
             Domain::Heartbeat(held) => {
-                let beaten = tenure.domain(&held.domain).heartbeat(token_of(&held.token)).await?;
-                output.show(&reply::Beaten::from(beaten), |output, beaten| {
+                let beaten = tenure.verbs().domain_heartbeat(held.held()).await?;
+                output.show(&beaten, |output, beaten| {
                     let until = beaten.lease_expires_at.map_or_else(|| "never".to_owned(), |at| at.to_string());
                     result(output, "RENEWED", Some(until));
                 });
@@ -71,6 +67,13 @@ pub(crate) struct Held {
 
     /// The token that acquire printed
     token: String,
+}
+
+impl Held {
+    fn held(self) -> tenure::domain::Held {
+        let token = token_of(&self.token);
+        tenure::domain::Held::new(self.domain, token)
+    }
 }
 
 /// Tells how an offset ended.
@@ -107,7 +110,7 @@ impl Acquire {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let (domain, holder) = (self.domain.into(), self.holder.map(Into::into));
         let acquire = tenure::domain::Acquire { domain, offset: self.offset, holder, lease_ms: self.lease };
-        let acquired = tenure.domain_try_acquire(acquire).await?;
+        let acquired = tenure.verbs().domain_try_acquire(acquire).await?;
         output.show(&reply::Acquired::from(acquired), |output, acquired| {
             result(output, acquired.result, acquired.token.clone());
             if let Some(expired) = acquired.expired_offset {
@@ -128,8 +131,8 @@ pub(crate) struct Show {
 
 impl Show {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let found = found(&named("domain", &self.domain), tenure.domain(&self.domain).show().await?)?;
-        output.show(&reply::Domain::from(found), |output, domain| {
+        let found = found(&named("domain", &self.domain), tenure.verbs().domain(&self.domain).await?)?;
+        output.show(&found, |output, domain| {
             output.table(HEADER, [row(domain)]);
             output.line("");
             settings(output, domain);
@@ -158,7 +161,7 @@ pub(crate) struct List {
 impl List {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let after = self.cursor.as_deref().map(|cursor| request::from_cursor(cursor).ok_or_else(|| wrong(cursor)));
-        let page = tenure.domains(after.transpose()?.as_deref(), self.state, self.limit).await?;
+        let page = tenure.verbs().domains(after.transpose()?.as_deref(), self.state, self.limit).await?;
         output.show(&reply::Domains::from(page), |output, page| {
             output.table(HEADER, page.domains.iter().map(row));
             output.more(&page.next_cursor);
@@ -186,10 +189,8 @@ pub(crate) struct Timeline {
 
 impl Timeline {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let found = found(&named("domain", &self.domain), tenure.domain(&self.domain).timeline().await?)?;
-        output.show(&reply::Timeline::from(found), |output, timeline| {
-            output.events(timeline.events.iter().map(|event| (event.at, event.what, &event.message)));
-        });
+        let found = found(&named("domain", &self.domain), tenure.verbs().domain_timeline(&self.domain).await?)?;
+        output.timeline(found, Event::message, |event| (event.at, event.what.as_str()));
         Ok(())
     }
 }
@@ -239,8 +240,8 @@ impl Set {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let given = |set: Option<Given>| set.map(|Given(count)| count);
         let change = Change { max_retries: given(self.max_retries), takeovers_max: given(self.takeovers_max) };
-        let domain = tenure.domain(&self.domain).change(change).await?;
-        output.show(&reply::Domain::from(domain), settings);
+        let domain = tenure.verbs().domain_change(&self.domain, change).await?;
+        output.show(&domain, settings);
         Ok(())
     }
 }
@@ -255,16 +256,16 @@ fn count(text: &str) -> Result<Given, String> {
 /// The columns of a domain.
 const HEADER: [&str; 7] = ["DOMAIN", "OFFSET", "HOLDER", "RETRIES", "EXPIRES", "WAITING", "OLDEST WAITING"];
 
-fn row(domain: &reply::Domain) -> [String; 7] {
+fn row(domain: &DomainInfo) -> [String; 7] {
     let lease = domain.lease.as_ref();
     let expires = lease.and_then(|lease| {
         let at = lease.lease_expires_at?.to_string();
         Some(if lease.expired { format!("{at} (expired)") } else { at })
     });
     [
-        domain.domain.clone(),
+        domain.name.to_string(),
         or_dash(lease.map(|lease| lease.offset)),
-        or_dash(lease.and_then(|lease| lease.holder.clone())),
+        or_dash(lease.and_then(|lease| lease.holder.as_deref())),
         or_dash(lease.map(|lease| lease.retry_count)),
         or_dash(expires),
         domain.backlog_len.to_string(),
@@ -273,9 +274,9 @@ fn row(domain: &reply::Domain) -> [String; 7] {
 }
 
 /// How often an offset is tried, under the names of `--json`.
-fn settings(output: &Output, domain: &reply::Domain) {
-    output.line(&format!("{:<20}  {}", "max_retries", domain.max_retries));
-    let takeovers = domain.takeovers_max.map_or_else(|| "none".to_owned(), |max| max.to_string());
+fn settings(output: &Output, domain: &DomainInfo) {
+    output.line(&format!("{:<20}  {}", "max_retries", domain.settings.max_retries));
+    let takeovers = domain.settings.takeovers_max.map_or_else(|| "none".to_owned(), |max| max.to_string());
     output.line(&format!("{:<20}  {takeovers}", "takeovers_max"));
 }
 

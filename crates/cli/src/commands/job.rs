@@ -6,9 +6,9 @@ use super::{cursor, found};
 use crate::failure::Failure;
 use crate::output::{Output, or_dash};
 use clap::{Args, Subcommand};
-use tenure::{Action, Filter, JobId, Status, Tenure, Time, bounds};
+use tenure::serial::raw;
+use tenure::{Action, AttemptOutcome, Backoff, Event, Filter, JobId, Status, Tenure, Time, bounds};
 use tenure_wire::queue::{reply, request};
-use tenure_wire::reply::{Backoff, Explanation, Json};
 use tenure_wire::text;
 use which::Which;
 
@@ -92,12 +92,12 @@ pub(crate) struct List {
 impl List {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let filter = Filter { queue: self.queue, status: self.status, kind: self.kind };
-        let page = tenure.jobs(filter, self.cursor, self.limit).await?;
+        let page = tenure.verbs().jobs(filter, self.cursor, self.limit).await?;
         output.show(&reply::Jobs::from(page), |output, page| {
             let rows = page.jobs.iter().map(|job| {
-                let status = job.reason.map_or(job.status.to_owned(), |reason| format!("{} ({reason})", job.status));
+                let status = job.reason.map_or(job.status.to_string(), |reason| format!("{} ({reason})", job.status));
                 [
-                    job.id.clone(),
+                    job.id.to_string(),
                     job.queue.clone(),
                     job.kind.clone(),
                     status,
@@ -119,7 +119,7 @@ pub(super) fn status(word: &str) -> Result<Status, String> {
 }
 
 async fn show(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-    let job = found(&format!("job {}", id), tenure.job(request::job_id(id)).await?)?;
+    let job = found(&format!("job {}", id), tenure.verbs().job(request::job_id(id)).await?)?;
     output.show(&reply::Job::whole(job), |output, job| {
         for (name, value) in fields(job) {
             output.line(&format!("{name:<16}  {}", text::escaped(&value)));
@@ -129,11 +129,11 @@ async fn show(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure>
             .map(|attempt| {
                 [
                     attempt.token.to_string(),
-                    attempt.worker.clone(),
+                    attempt.owner.clone(),
                     attempt.claimed_at.to_string(),
                     or_dash(attempt.ended_at),
-                    attempt.outcome.unwrap_or("running").to_owned(),
-                    attempt.beats.to_string(),
+                    attempt.outcome.map_or("running", AttemptOutcome::as_str).to_owned(),
+                    attempt.pulse.beats.to_string(),
                     or_dash(attempt.error.as_deref()),
                 ]
             })
@@ -147,35 +147,31 @@ async fn show(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure>
 }
 
 async fn timeline(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-    let events = found(&format!("job {}", id), tenure.timeline(request::job_id(id)).await?)?;
-    output.show(&reply::Timeline::from(events), |output, timeline| {
-        output.events(timeline.events.iter().map(|event| (event.at, event.what, &event.message)));
-    });
+    let events = found(&format!("job {}", id), tenure.verbs().timeline(request::job_id(id)).await?)?;
+    output.timeline(events, Event::message, |event| (event.at, event.what.as_str()));
     Ok(())
 }
 
 async fn explain(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-    let explanation = found(&format!("job {}", id), tenure.explain(request::job_id(id)).await?)?;
-    output.show(&Explanation::from(explanation), |output, explanation| {
-        output.reasons(explanation);
-    });
+    let explanation = found(&format!("job {}", id), tenure.verbs().explain(request::job_id(id)).await?)?;
+    output.show(&explanation, Output::reasons);
     Ok(())
 }
 
 /// The fields of `--json`, in its order and under its names; what does not apply is left out.
 fn fields(job: &reply::Job) -> Vec<(&'static str, String)> {
     let at = |at: Time| at.to_string();
-    let json = |json: &Json| json.text().to_owned();
+    let json = |json: &String| raw::shown(json).to_owned();
     let backoff = |backoff: &Backoff| {
         let Backoff { initial_ms, factor, max_ms, jitter } = backoff;
         format!("{initial_ms} ms × {factor}^n, at most {max_ms} ms, ±{jitter}")
     };
     let fields = [
-        ("id", Some(job.id.clone())),
+        ("id", Some(job.id.to_string())),
         ("queue", Some(job.queue.clone())),
         ("kind", Some(job.kind.clone())),
-        ("status", Some(job.status.to_owned())),
-        ("reason", job.reason.map(str::to_owned)),
+        ("status", Some(job.status.to_string())),
+        ("reason", job.reason.map(|reason| reason.to_string())),
         ("payload", job.payload.as_ref().map(json)),
         ("priority", Some(job.priority.to_string())),
         ("attempt", Some(format!("{} of {}", job.attempt, job.attempts_max))),
@@ -193,9 +189,9 @@ fn fields(job: &reply::Job) -> Vec<(&'static str, String)> {
         ("token", job.token.map(|token| token.to_string())),
         ("lease_expires_at", job.lease_expires_at.map(at)),
         ("error", job.error.clone()),
-        ("result", job.result.get().map(json)),
+        ("result", job.result.iter().flatten().next().map(json)),
         ("progress", job.progress.as_ref().map(json)),
-        ("checkpoint", job.checkpoint.get().map(json)),
+        ("checkpoint", job.checkpoint.iter().flatten().next().map(json)),
     ];
     fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
@@ -229,9 +225,9 @@ impl Cancel {
             let action = Action::Cancel { reason, force };
             return which.all("cancel", action, None, tenure, output).await;
         };
-        let status = tenure.cancel(id, reason.as_deref(), force).await?;
+        let status = tenure.verbs().cancel(id, reason.as_deref(), force).await?;
         output.show(&reply::Cancelled::from(status), |output, cancelled| {
-            output.line(cancelled.status);
+            output.line(cancelled.status.as_str());
             if cancelled.cancel_requested {
                 output.note("its holder is asked to stop with the next heartbeat; --force ends it now");
             }
@@ -260,8 +256,8 @@ impl Retry {
         let Some(id) = which.one() else {
             return which.all("retry", Action::Retry, Some(Status::Failed), tenure, output).await;
         };
-        let status = tenure.retry(id).await?;
-        output.show(&reply::Retried::from(status), |output, retried| output.line(retried.status));
+        let status = tenure.verbs().retry(id).await?;
+        output.show(&reply::Retried { status }, |output, retried| output.line(retried.status.as_str()));
         Ok(())
     }
 }

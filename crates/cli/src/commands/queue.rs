@@ -8,7 +8,7 @@ use crate::output::{Output, or_dash};
 use crate::span;
 use clap::{Args, Subcommand};
 use tenure::changes::{Face, Subject};
-use tenure::{Change, Tenure, bounds};
+use tenure::{Change, Rate, Status, Tenure, bounds};
 use tenure_wire::queue::reply;
 
 /// Look at queues, pause and limit them.
@@ -67,7 +67,7 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let page = tenure.queues(self.cursor.as_deref(), self.limit).await?;
+        let page = tenure.verbs().queues(self.cursor.as_deref(), self.limit).await?;
         output.show(&reply::Queues::from(page), |output, page| {
             output.table(HEADER, page.queues.iter().map(row));
             output.more(&page.next_cursor);
@@ -77,7 +77,7 @@ impl List {
 }
 
 async fn show(name: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-    let queue = found(&named("queue", name), tenure.queue(name).await?)?;
+    let queue = found(&named("queue", name), tenure.verbs().queue(name).await?)?;
     output.show(&reply::Queue::from(queue), |output, queue| {
         output.table(HEADER, [row(queue)]);
         output.line("");
@@ -94,32 +94,33 @@ async fn pause(name: &str, paused: bool, tenure: &Tenure, output: &Output) -> Re
 const HEADER: [&str; 7] = ["QUEUE", "QUEUED", "RUNNING", "COMPLETED", "FAILED", "OLDEST QUEUED", "PAUSED"];
 
 fn row(queue: &reply::Queue) -> [String; 7] {
-    let count = |state: &str, count: u64| {
+    let count = |state: Status, count: u64| {
         if queue.counts_capped.contains(&state) { format!("{count}+") } else { count.to_string() }
     };
     [
         queue.name.clone(),
-        count("queued", queue.counts.queued),
-        count("running", queue.counts.running),
-        count("completed", queue.counts.completed),
-        count("failed", queue.counts.failed),
+        count(Status::Queued, queue.counts.queued),
+        count(Status::Running, queue.counts.running),
+        count(Status::Completed, queue.counts.completed),
+        count(Status::Failed, queue.counts.failed),
         or_dash(queue.oldest_queued_at),
-        or_dash(queue.paused.then_some("paused")),
+        or_dash(queue.settings.paused.then_some("paused")),
     ]
 }
 
 /// How a queue behaves, under the names of `--json` and in the words of `tenure queue limit`.
 fn settings(output: &Output, queue: &reply::Queue) {
+    let set = &queue.settings;
     let limit = |limit: Option<u32>| limit.map_or_else(|| "none".to_owned(), |limit| limit.to_string());
-    let rate = |rate: &Option<reply::Rate>| rate.as_ref().map_or_else(|| "none".to_owned(), limit::show_rate);
+    let rate = |rate: Option<Rate>| rate.map_or_else(|| "none".to_owned(), limit::show_rate);
     for (name, value) in [
-        ("paused", queue.paused.to_string()),
-        ("max_running", limit(queue.max_running)),
-        ("max_running_per_key", limit(queue.max_running_per_key)),
-        ("rate_limit", rate(&queue.rate_limit)),
-        ("rate_limit_per_key", rate(&queue.rate_limit_per_key)),
-        ("lane_on_failure", queue.lane_on_failure.to_owned()),
-        ("retention", if queue.retention_ms == 0 { "0 (not kept)".to_owned() } else { span::show(queue.retention_ms) }),
+        ("paused", set.paused.to_string()),
+        ("max_running", limit(set.max_running)),
+        ("max_running_per_key", limit(set.max_running_per_key)),
+        ("rate_limit", rate(set.rate_limit)),
+        ("rate_limit_per_key", rate(set.rate_limit_per_key)),
+        ("lane_on_failure", set.lane_on_failure.to_string()),
+        ("retention", if set.retention_ms == 0 { "0 (not kept)".to_owned() } else { span::show(set.retention_ms) }),
     ] {
         output.line(&format!("{name:<20}  {value}"));
     }
@@ -127,8 +128,8 @@ fn settings(output: &Output, queue: &reply::Queue) {
 
 /// Changes a queue's settings. A name that was never used may be a slip, and is told.
 async fn change(tenure: &Tenure, output: &Output, name: &str, change: Change) -> Result<(), Failure> {
-    let new = tenure.queue(name).await?.is_none();
-    let queue = tenure.change_queue(name, change).await?;
+    let new = tenure.verbs().queue(name).await?.is_none();
+    let queue = tenure.verbs().change_queue(name, change).await?;
     output.show(&reply::Queue::from(queue), settings);
     if new {
         output.note(&format!("queue {name} was never used before; it is on record now"));

@@ -8,7 +8,9 @@ use crate::output::{Output, or_dash};
 use crate::span;
 use clap::{Args, Subcommand};
 use tenure::changes::{Face, Subject};
-use tenure::{Tenure, Time, bounds};
+use tenure::schedule::Firing;
+use tenure::serial::raw;
+use tenure::{Tenure, bounds};
 use tenure_wire::schedule::reply;
 use tenure_wire::{Problem, text};
 
@@ -46,13 +48,13 @@ impl Schedule {
             Schedule::Add(add) => add.run(tenure, output).await,
             Schedule::Remove(Named { schedule }) => remove(&schedule, tenure, output).await,
             Schedule::Pause(Named { schedule: name }) => {
-                let schedule = found(&named("schedule", &name), tenure.pause_schedule(&name).await?)?;
-                output.show(&reply::Schedule::from(schedule), details);
+                let schedule = found(&named("schedule", &name), tenure.verbs().pause_schedule(&name).await?)?;
+                output.show(&schedule, details);
                 Ok(())
             }
             Schedule::Resume(Named { schedule: name }) => {
-                let schedule = found(&named("schedule", &name), tenure.resume_schedule(&name).await?)?;
-                output.show(&reply::Schedule::from(schedule), details);
+                let schedule = found(&named("schedule", &name), tenure.verbs().resume_schedule(&name).await?)?;
+                output.show(&schedule, details);
                 Ok(())
             }
             Schedule::Next(next) => next.run(tenure, output).await,
@@ -85,7 +87,7 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let page = tenure.schedules(self.cursor.as_deref(), self.limit).await?;
+        let page = tenure.verbs().schedules(self.cursor.as_deref(), self.limit).await?;
         output.show(&reply::Schedules::from(page), |output, page| {
             output.table(HEADER, page.schedules.iter().map(row));
             output.more(&page.next_cursor);
@@ -127,12 +129,12 @@ impl Next {
             (Some(cron), _) => (cron, self.zone),
             (None, name) => {
                 let name = name.unwrap_or_default();
-                let definition = found(&named("schedule", &name), tenure.schedule(&name).await?)?.definition;
+                let definition = found(&named("schedule", &name), tenure.verbs().schedule(&name).await?)?.definition;
                 (definition.cron, definition.zone)
             }
         };
-        let slots = tenure.preview(&cron, &zone, self.count).await?;
-        output.show(&reply::Slots::from(slots), |output, slots| {
+        let slots = tenure.verbs().preview(&cron, &zone, self.count).await?;
+        output.show(&reply::Slots { slots }, |output, slots| {
             output.table(["SLOT", "LOCAL"], slots.slots.iter().map(|slot| [slot.at.to_string(), slot.local.clone()]));
         });
         Ok(())
@@ -140,20 +142,19 @@ impl Next {
 }
 
 async fn show(name: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-    let schedule = found(&named("schedule", name), tenure.schedule(name).await?)?;
-    let firings = tenure.firings(name, None, FIRINGS).await?;
-    let firings = reply::Firings::from(firings);
-    output.show(&reply::Schedule::from(schedule), |output, schedule| {
+    let schedule = found(&named("schedule", name), tenure.verbs().schedule(name).await?)?;
+    let firings = tenure.verbs().firings(name, None, FIRINGS).await?.items;
+    output.show(&schedule, |output, schedule| {
         details(output, schedule);
         output.line("");
-        let row = |firing: &reply::Firing| [firing.slot.to_string(), firing.fired_at.to_string(), firing.job.clone()];
-        output.table(["SLOT", "FIRED", "JOB"], firings.firings.iter().map(row));
+        let row = |firing: &Firing| [firing.slot.to_string(), firing.fired_at.to_string(), firing.job.to_string()];
+        output.table(["SLOT", "FIRED", "JOB"], firings.iter().map(row));
     });
     Ok(())
 }
 
 async fn remove(name: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-    if !tenure.remove_schedule(name).await? {
+    if !tenure.verbs().remove_schedule(name).await? {
         return Err(Problem::absent(&named("schedule", name)).into());
     }
     output.note(&format!("schedule {} is removed", name));
@@ -162,37 +163,38 @@ async fn remove(name: &str, tenure: &Tenure, output: &Output) -> Result<(), Fail
 
 const HEADER: [&str; 8] = ["SCHEDULE", "CRON", "ZONE", "QUEUE", "KIND", "NEXT", "LAST JOB", "MISSED"];
 
-fn row(schedule: &reply::Schedule) -> [String; 8] {
-    let next = if schedule.paused { Some("paused".to_owned()) } else { schedule.next_at.map(|at| at.to_string()) };
+fn row(schedule: &tenure::schedule::Schedule) -> [String; 8] {
+    let definition = &schedule.definition;
+    let next = if definition.paused { Some("paused".to_owned()) } else { schedule.next_at.map(|at| at.to_string()) };
     [
         schedule.name.clone(),
-        schedule.cron.clone(),
-        schedule.zone.clone(),
-        schedule.job.queue.clone(),
-        schedule.job.kind.clone(),
+        definition.cron.clone(),
+        definition.zone.clone(),
+        definition.job.queue.clone(),
+        definition.job.kind.clone(),
         or_dash(next),
-        or_dash(schedule.last.as_ref().map(|last| &last.job)),
+        or_dash(schedule.last.map(|last| last.job)),
         schedule.missed.to_string(),
     ]
 }
 
 /// What a schedule does and how it stands, under the names of `--json`.
-fn details(output: &Output, schedule: &reply::Schedule) {
-    let at = |at: Option<Time>| or_dash(at);
-    let job = &schedule.job;
+fn details(output: &Output, schedule: &tenure::schedule::Schedule) {
+    let definition = &schedule.definition;
+    let job = &definition.job;
     let optional = |text: &Option<String>| or_dash(text.as_deref().map(text::escaped));
     for (name, value) in [
-        ("cron", text::escaped(&schedule.cron)),
-        ("zone", text::escaped(&schedule.zone)),
-        ("catch_up", schedule.catch_up.to_owned()),
-        ("paused", schedule.paused.to_string()),
-        ("next_at", at(schedule.next_at)),
+        ("cron", text::escaped(&definition.cron)),
+        ("zone", text::escaped(&definition.zone)),
+        ("catch_up", definition.catch_up.to_string()),
+        ("paused", definition.paused.to_string()),
+        ("next_at", or_dash(schedule.next_at)),
         ("fired", schedule.fired.to_string()),
         ("missed", schedule.missed.to_string()),
-        ("missed_at", at(schedule.missed_at)),
+        ("missed_at", or_dash(schedule.missed_at)),
         ("job.queue", text::escaped(&job.queue)),
         ("job.kind", text::escaped(&job.kind)),
-        ("job.payload", text::escaped(job.payload.text())),
+        ("job.payload", text::escaped(raw::shown(&job.payload))),
         ("job.priority", job.priority.to_string()),
         ("job.attempts_max", job.attempts_max.to_string()),
         ("job.timeout", or_dash(job.timeout_ms.map(span::show))),

@@ -8,9 +8,9 @@ use crate::terminal::{Moving, sync_line};
 use clap::{Args, Subcommand};
 use std::io::Read;
 use std::time::Duration;
-use tenure::sync::{ChunkFilter, NewChunk, State, SyncFilter, SyncId};
+use tenure::sync::{ChunkFilter, NewChunk, Planned, State, SyncEvent, SyncFilter, SyncId};
 use tenure::{Tenure, bounds};
-use tenure_wire::sync::reply::{Planned, SyncCancelled, SyncTimeline, Syncs, WholeSync};
+use tenure_wire::sync::reply::{SyncCancelled, Syncs, WholeSync};
 use tenure_wire::sync::request::{chunk_line, sync_id};
 use tenure_wire::text;
 
@@ -91,9 +91,9 @@ impl Plan {
         plan.skip_if_synced_within_ms = self.skip_if_synced_within;
         plan.crashes_max = self.crashes_max;
         plan.chunks = chunks(self.hashes, self.file.as_deref())?;
-        let planned = tenure.plan_sync(plan).await?;
-        output.show(&Planned::from(planned), |output, planned| {
-            output.line(&planned.id);
+        let planned = tenure.verbs().plan_sync(plan).await?;
+        output.show(&planned, |output, planned| {
+            output.line(&planned.id.to_string());
             let Planned { planned, skipped, .. } = planned;
             output.note(&format!("{planned} chunks planned, {skipped} of them synced recently enough"));
         });
@@ -120,8 +120,8 @@ pub(crate) struct Add {
 impl Add {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let chunks = chunks(self.hashes, self.file.as_deref())?;
-        let planned = tenure.add_chunks(sync_id(&self.id), chunks).await?;
-        output.show(&Planned::from(planned), |output, planned| {
+        let planned = tenure.verbs().add_chunks(sync_id(&self.id), chunks).await?;
+        output.show(&planned, |output, planned| {
             output.line(&format!("{} added, {} planned", planned.added, planned.planned));
         });
         Ok(())
@@ -152,13 +152,13 @@ pub(crate) struct List {
 impl List {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let filter = SyncFilter { matrix_id: self.matrix, state: self.state };
-        let page = tenure.syncs(filter, self.cursor, self.limit).await?;
+        let page = tenure.verbs().syncs(filter, self.cursor, self.limit).await?;
         output.show(&Syncs::from(page), |output, page| {
             let rows = page.syncs.iter().map(|sync| {
                 [
-                    sync.id.clone(),
+                    sync.id.to_string(),
                     sync.matrix_id.clone(),
-                    sync.state.to_owned(),
+                    sync.state.to_string(),
                     sync.priority.to_string(),
                     sync.planned.to_string(),
                     sync.created_at.to_string(),
@@ -214,19 +214,19 @@ impl Show {
     }
 
     async fn look(&self, tenure: &Tenure, id: SyncId) -> Result<(WholeSync, String), Failure> {
-        let info = found(&format!("sync {}", self.id), tenure.sync(id).await?)?;
-        let chunks = tenure.chunks(id, ChunkFilter::default(), 0, tenure::bounds::LIST_DEFAULT).await?;
+        let info = found(&format!("sync {}", self.id), tenure.verbs().sync(id).await?)?;
+        let chunks = tenure.verbs().chunks(id, ChunkFilter::default(), 0, tenure::bounds::LIST_DEFAULT).await?;
         let line = sync_line(&info.progress);
         Ok((WholeSync::new(info, chunks), line))
     }
 }
 
 fn fields(shown: &WholeSync, line: &str) -> Vec<(&'static str, String)> {
-    let (sync, progress) = (&shown.sync, &shown.progress);
+    let (sync, progress) = (&shown.sync, &shown.progress.counted);
     vec![
-        ("id", sync.id.clone()),
+        ("id", sync.id.to_string()),
         ("matrix", sync.matrix_id.clone()),
-        ("state", sync.state.to_owned()),
+        ("state", sync.state.to_string()),
         ("progress", line.to_owned()),
         ("available", progress.available.to_string()),
         ("running", progress.running.to_string()),
@@ -268,14 +268,14 @@ pub(crate) struct Chunks {
 impl Chunks {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let id = sync_id(&self.id);
-        let info = found(&format!("sync {}", self.id), tenure.sync(id).await?)?;
-        let page = tenure.chunks(id, ChunkFilter { state: self.state }, self.cursor, self.limit).await?;
+        let info = found(&format!("sync {}", self.id), tenure.verbs().sync(id).await?)?;
+        let page = tenure.verbs().chunks(id, ChunkFilter { state: self.state }, self.cursor, self.limit).await?;
         output.show(&WholeSync::new(info, page), |output, shown| {
             let rows = shown.chunks.iter().map(|chunk| {
                 let state = match chunk.reason {
                     Some(reason) => format!("{} ({reason})", chunk.state),
                     None if chunk.skipped => format!("{} (skipped)", chunk.state),
-                    None => chunk.state.to_owned(),
+                    None => chunk.state.to_string(),
                 };
                 [
                     chunk.chunk_hash.clone(),
@@ -304,10 +304,8 @@ pub(crate) struct Timeline {
 
 impl Timeline {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let events = found(&format!("sync {}", self.id), tenure.sync_timeline(sync_id(&self.id)).await?)?;
-        output.show(&SyncTimeline::from(events), |output, timeline| {
-            output.events(timeline.events.iter().map(|event| (event.at, event.what, &event.message)));
-        });
+        let events = found(&format!("sync {}", self.id), tenure.verbs().sync_timeline(sync_id(&self.id)).await?)?;
+        output.timeline(events, SyncEvent::message, |event| (event.at, event.what.as_str()));
         Ok(())
     }
 }
@@ -326,8 +324,8 @@ pub(crate) struct Cancel {
 
 impl Cancel {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let state = tenure.cancel_sync(sync_id(&self.id), self.reason.as_deref()).await?;
-        output.show(&SyncCancelled::from(state), |output, cancelled| output.line(cancelled.state));
+        let state = tenure.verbs().cancel_sync(sync_id(&self.id), self.reason.as_deref()).await?;
+        output.show(&SyncCancelled { state }, |output, cancelled| output.line(cancelled.state.as_str()));
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::output::Output;
 use clap::{Args, Subcommand};
-use tenure::{Tenure, bounds};
+use tenure::{Sighting, Tenure, WorkerInfo, bounds};
 use tenure_wire::queue::reply;
 
 /// Look at workers.
@@ -41,7 +41,7 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let page = tenure.workers(self.cursor.as_deref(), self.limit).await?;
+        let page = tenure.verbs().workers(self.cursor.as_deref(), self.limit).await?;
         output.show(&reply::Workers::from(page), |output, page| {
             let header = ["WORKER", "RUNNING", "LAST SEEN", "FIRST SEEN", "QUEUES"];
             output.table(header, page.workers.iter().map(row));
@@ -51,9 +51,9 @@ impl List {
     }
 }
 
-fn row(worker: &reply::Worker) -> [String; 5] {
-    let mut queues: Vec<String> = worker.queues.iter().map(place).collect();
-    if worker.queues_capped {
+fn row(worker: &WorkerInfo) -> [String; 5] {
+    let mut queues: Vec<String> = worker.sightings.iter().map(place).collect();
+    if worker.sightings_capped {
         queues.push("…".to_owned());
     }
     [
@@ -66,7 +66,7 @@ fn row(worker: &reply::Worker) -> [String; 5] {
 }
 
 /// `images`, or `images(resize,thumb)` for one that looks only for some kinds.
-fn place(sighting: &reply::Sighting) -> String {
+fn place(sighting: &Sighting) -> String {
     let Some(kinds) = &sighting.kinds else { return sighting.queue.clone() };
     let more = if sighting.kinds_capped { ",…" } else { "" };
     format!("{}({}{more})", sighting.queue, kinds.join(","))

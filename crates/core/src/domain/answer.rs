@@ -145,8 +145,10 @@ impl Failed {
 
 /// What an accepted heartbeat answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = DomainBeaten))]
 pub struct Beaten {
-    /// When the lease runs out now; `None` if it never does.
+    /// When the lease runs out now; null if it never does.
     pub lease_expires_at: Option<Time>,
 }
 

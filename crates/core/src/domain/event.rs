@@ -57,28 +57,41 @@ words! {
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = DomainEvent))]
 pub struct Event {
     /// When, by the store's clock; the last time, where repetitions are counted into one event.
     pub at: Time,
     /// When it happened first, if it happened again.
     pub first_at: Option<Time>,
-    /// What.
+    /// What: `expired`, `taken_over`, `retried`, `gave_up`, `takeovers_spent`, `skipped`, `changed` or `refused`.
     pub what: What,
-    /// To which offset; `None` for a refused write.
+    /// To which offset; null for a refused write.
     pub offset: Option<u64>,
-    /// Under which token; of a refused write the one it named, if that was a token at all.
+    /// Under which token, a decimal string (D5); of a refused write the one it named, if that was a token at all.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::decimal_or_null"))]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub token: Option<Token>,
-    /// The name of the holder, where it had one.
+    /// By or from whom, where it had a name.
+    #[cfg_attr(feature = "serde", serde(rename = "owner", serialize_with = "crate::serial::shared_or_null"))]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub holder: Option<Arc<str>>,
-    /// Who acted, of an operator's act.
+    /// Who acted, of an operator's act: `cli:USER@HOST`, `http:ADDRESS`, `sql:ROLE`, `lib:PROGRAM`, or what a program
+    /// calls itself.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::shared_or_null"))]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub by: Option<Arc<str>>,
     /// The setting that was changed.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub difference: Option<Difference>,
     /// Of a retry or a give up, how many tries had failed; of a takeover, which one it was.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub nth: Option<u32>,
     /// The write that was refused.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub verb: Option<Verb>,
     /// The code of the refusal.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub refused: Option<&'static str>,
     /// How often, where repetitions are counted into one event.
     pub count: u64,

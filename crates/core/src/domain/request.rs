@@ -186,10 +186,12 @@ pub fn token_of(text: &str) -> Token {
 
 /// How a domain behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Settings {
     /// Tries after the first (D2).
     pub max_retries: u32,
-    /// How often an offset may be acquired again after its lease ran out; `None` is always (D4).
+    /// How often an offset may be acquired again after its lease ran out; null is without limit (D4).
     pub takeovers_max: Option<u32>,
 }
 
@@ -261,15 +263,15 @@ impl State {
     }
 }
 
-/// A domain as anyone may see it.
+/// A domain: how it behaves, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Domain))]
 pub struct DomainInfo {
     /// Its name.
+    #[cfg_attr(feature = "serde", serde(rename = "domain", serialize_with = "crate::serial::shared"))]
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub name: Arc<str>,
-    /// When it was first used.
-    pub created_at: Time,
-    /// How it behaves.
-    pub settings: Settings,
     /// The offset in flight.
     pub lease: Option<LeaseInfo>,
     /// How many offsets wait.
@@ -278,20 +280,30 @@ pub struct DomainInfo {
     pub backlog_head: Option<u64>,
     /// Since when that one waits.
     pub backlog_oldest_at: Option<Time>,
+    /// How it behaves.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    #[cfg_attr(feature = "schema", schema(inline))]
+    pub settings: Settings,
+    /// When it was first used.
+    pub created_at: Time,
 }
 
 /// A lease as anyone may see it: without its token (D3).
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = DomainLease))]
 pub struct LeaseInfo {
     /// Which offset is in flight.
     pub offset: u64,
-    /// For whom, if it said so.
+    /// The name its holder gave itself.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::shared_or_null"))]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub holder: Option<Arc<str>>,
-    /// When the offset was first acquired.
+    /// When the offset was first acquired; takeovers leave it.
     pub acquired_at: Time,
-    /// `fail` calls so far.
+    /// Tries that failed.
     pub retry_count: u32,
-    /// Takeovers so far.
+    /// How often it was acquired again after its lease ran out.
     pub takeovers: u32,
     /// For how long it is granted and renewed.
     pub lease_ms: Option<u64>,

@@ -150,6 +150,8 @@ impl fmt::Display for LostReason {
 
 /// How a lease has been kept so far; shown with the attempt it belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Pulse {
     /// Accepted heartbeats.
     pub beats: u32,

@@ -48,36 +48,46 @@ words! {
 
 /// One thing that happened to a run or to one of its units.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = RunEvent))]
 pub struct Event {
-    /// When, by the store's clock.
+    /// When, by the store's clock; the last time, where repetitions are counted into one event.
     pub at: Time,
-    /// When it first happened, where repetitions were counted into this event; `at` is then the last time.
+    /// When it happened first, if it happened again.
     pub first_at: Option<Time>,
+    /// What: `started`, `claimed`, `split`, `expired`, `refused` …
+    pub what: What,
     /// To which run.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub run: RunId,
-    /// To which stage; `None` is the run itself.
+    /// To which stage; null is the run itself.
     pub stage: Option<String>,
     /// To which segment.
     pub segment: Option<String>,
-    /// What.
-    pub what: What,
     /// Under which token.
     pub token: Option<Token>,
     /// By or from whom.
     pub owner: Option<String>,
-    /// Who acted, of an operator's act.
+    /// Who acted, of an operator's act: `cli:USER@HOST`, `http:ADDRESS`, `sql:ROLE`, `lib:PROGRAM`, or what a program
+    /// calls itself.
     pub by: Option<String>,
     /// Attempts counted when it happened.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub attempt: Option<u32>,
     /// The write that was refused; `None` for a heartbeat.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub verb: Option<Verb>,
     /// Why it was refused.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub lost: Option<LostReason>,
     /// Why the unit failed.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub reason: Option<Reason>,
     /// When it is tried again.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub until: Option<Time>,
     /// The beginning of what went wrong.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub error: Option<String>,
     /// How often, where repetitions are counted into one event.
     pub count: u32,

@@ -20,6 +20,8 @@ pub struct Definition {
 
 /// One stage of a pipeline.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = PipelineStage))]
 pub struct Stage {
     /// Its name, unlike any other of the pipeline.
     pub name: String,

@@ -384,8 +384,10 @@ fn check_hash(field: &str, hash: &str) -> Result<(), Invalid> {
 
 /// The answer to an accepted ending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = UnitEnded))]
 pub struct Ended {
-    /// Where the unit stood after it.
+    /// Where the unit stood after it: `DONE`, `ERROR`, `READY` (released) or `NEW` (split).
     pub status: Status,
     /// Whether this very write had been accepted before (L12).
     pub already: bool,

@@ -117,6 +117,8 @@ words! {
 
 /// A file that a unit made (P7).
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Artifact {
     /// Where it is, below the root of the artifact store.
     pub path: String,
@@ -272,6 +274,8 @@ pub struct Attempt {
 
 /// A unit in the hands of its claimer.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ClaimedUnit {
     /// The run.
     pub run: RunId,
@@ -281,13 +285,16 @@ pub struct ClaimedUnit {
     pub version: u32,
     /// The stage.
     pub stage: String,
-    /// The segment; `None` is the stage itself.
+    /// The segment; none is the stage itself.
     pub segment: Option<String>,
     /// Whether all segments are `DONE` and their outputs are to be joined.
     pub join: bool,
     /// Whether it may be split.
     pub segmented: bool,
-    /// What it works on: see [`compose_input`]; a segment's own.
+    /// What it works on: the run's input, the output of its only prerequisite, an object of the outputs of several, or
+    /// the segment's own.
+    #[cfg_attr(feature = "serde", serde(with = "crate::serial::raw"))]
+    #[cfg_attr(feature = "schema", schema(value_type = crate::serial::Json))]
     pub input: String,
     /// Which attempt this is, from 1.
     pub attempt: u32,
@@ -298,8 +305,10 @@ pub struct ClaimedUnit {
     /// When the lease runs out, unless renewed.
     pub lease_expires_at: Time,
     /// The span of the lease.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub lease_ms: u64,
     /// What an earlier holder recorded of its outputs.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub record: Option<Record>,
 }
 
@@ -313,6 +322,8 @@ impl ClaimedUnit {
 
 /// How many segments of a stage stand where.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Segments))]
 pub struct SegmentCounts {
     /// All of them.
     pub all: u64,
@@ -351,18 +362,18 @@ pub struct StageInfo {
 
 /// A run of a pipeline.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Run {
-    /// Its number.
+    /// Its id; opaque.
     pub id: RunId,
     /// The pipeline.
     pub pipeline: String,
     /// Under which version it runs.
     pub version: u32,
-    /// What it was started with, as JSON.
-    pub input: String,
-    /// Where it stands.
+    /// Where it stands: `RUNNING`, `DONE` or `ERROR`.
     pub status: RunStatus,
-    /// Whether its units are kept from being claimed.
+    /// Whether none of its stages is handed out.
     pub paused: bool,
     /// When it was started.
     pub created_at: Time,
@@ -370,6 +381,9 @@ pub struct Run {
     pub finished_at: Option<Time>,
     /// The key under which it was started.
     pub key: Option<String>,
+    /// What it was started with, as JSON; a list does not show it.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub input: String,
 }
 
 /// A version of a pipeline on record.

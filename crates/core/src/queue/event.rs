@@ -43,32 +43,42 @@ words! {
 
 /// One thing that happened to one job.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Event {
     /// When, by the store's clock; the last time, where repetitions are counted into one event.
     pub at: Time,
     /// When it happened first, if it happened again.
     pub first_at: Option<Time>,
     /// To which job.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub job: JobId,
-    /// What.
+    /// What: `enqueued`, `claimed`, `expired`, `refused` …
     pub what: What,
     /// Under which token.
     pub token: Option<Token>,
     /// By or from whom.
     pub owner: Option<String>,
-    /// Who acted, of an operator's act.
+    /// Who acted, of an operator's act: `cli:USER@HOST`, `http:ADDRESS`, `sql:ROLE`, `lib:PROGRAM`, or what a program
+    /// calls itself.
     pub by: Option<String>,
     /// Attempts counted when it happened; `None` where the attempt was not counted.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub attempt: Option<u32>,
     /// The write that was refused; `None` for a heartbeat.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub verb: Option<Verb>,
     /// Why it was refused.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub lost: Option<LostReason>,
     /// Why the job failed.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub reason: Option<Reason>,
     /// When it is due again.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub until: Option<Time>,
     /// The beginning of what went wrong.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub error: Option<String>,
     /// How often, where repetitions are counted into one event.
     pub count: u32,

@@ -71,23 +71,29 @@ words! {
 
 /// One claim of a job, from grant to end.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Attempt {
     /// The claim's fencing token.
     pub token: Token,
     /// Who claimed it.
+    #[cfg_attr(feature = "serde", serde(rename = "worker"))]
     pub owner: String,
     /// When it was claimed.
     pub claimed_at: Time,
-    /// When it ended; `None` while it runs.
+    /// When it ended; none while it runs.
     pub ended_at: Option<Time>,
-    /// How it ended; `None` while it runs.
+    /// How it ended; none while it runs.
     pub outcome: Option<Outcome>,
-    /// The holder's own verb, if the holder ended it: the receipt that L12 answers from.
-    pub verb: Option<super::Verb>,
     /// What went wrong.
     pub error: Option<String>,
     /// How its lease was kept.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    #[cfg_attr(feature = "schema", schema(inline))]
     pub pulse: Pulse,
+    /// The holder's own verb, if the holder ended it: the receipt that L12 answers from.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub verb: Option<super::Verb>,
 }
 
 /// A job as its store knows it.

@@ -14,31 +14,41 @@ use crate::words::words;
 
 /// A job to enqueue.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = JobOfSchedule))]
 pub struct NewJob {
     /// The queue it will wait in; created if it is new.
     pub queue: String,
     /// What a worker must know to run it.
     pub kind: String,
     /// JSON, kept byte for byte.
+    #[cfg_attr(feature = "serde", serde(with = "crate::serial::raw"))]
+    #[cfg_attr(feature = "schema", schema(value_type = crate::serial::Json))]
     pub payload: String,
     /// Higher is claimed first.
     pub priority: i32,
-    /// Not to be claimed before; `None` is at once.
-    pub run_at: Option<Time>,
     /// Attempts it may have.
     pub attempts_max: u32,
-    /// Its own backoff.
-    pub backoff: Option<Backoff>,
     /// How long one attempt may take.
     pub timeout_ms: Option<u64>,
-    /// The same key and body within the window is the same job (Q7).
-    pub key: Option<String>,
-    /// How long the key is remembered, from enqueuing and at least until the job has ended; `None` is a day.
-    pub key_window_ms: Option<u64>,
+    /// Its own backoff.
+    pub backoff: Option<Backoff>,
     /// Jobs of one such key run one at a time, in id order (Q9).
     pub ordering_key: Option<String>,
     /// The tenant whose limit it counts against (Q8).
     pub limit_key: Option<String>,
+    /// Not to be claimed before; `None` is at once.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schema(ignore))]
+    pub run_at: Option<Time>,
+    /// The same key and body within the window is the same job (Q7).
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schema(ignore))]
+    pub key: Option<String>,
+    /// How long the key is remembered, from enqueuing and at least until the job has ended; `None` is a day.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schema(ignore))]
+    pub key_window_ms: Option<u64>,
 }
 
 impl NewJob {
@@ -178,8 +188,10 @@ impl NewJob {
 
 /// A job that is now in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = EnqueuedJob))]
 pub struct Enqueued {
-    /// Its number.
+    /// Its id; opaque.
     pub id: JobId,
     /// Where it stands.
     pub status: Status,
@@ -294,14 +306,18 @@ impl Claim {
 
 /// A job in the hands of its claimer.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ClaimedJob {
-    /// Its number.
+    /// Its id; opaque.
     pub id: JobId,
     /// The queue it came from.
     pub queue: String,
     /// What it is.
     pub kind: String,
     /// JSON, byte for byte as it was enqueued.
+    #[cfg_attr(feature = "serde", serde(with = "crate::serial::raw"))]
+    #[cfg_attr(feature = "schema", schema(value_type = crate::serial::Json))]
     pub payload: String,
     /// Its priority.
     pub priority: i32,
@@ -313,14 +329,16 @@ pub struct ClaimedJob {
     pub token: Token,
     /// When the lease runs out, unless renewed.
     pub lease_expires_at: Time,
+    /// What an earlier attempt saved, as JSON.
+    #[cfg_attr(feature = "serde", serde(with = "crate::serial::raw_or_null"))]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<crate::serial::Json>))]
+    pub checkpoint: Option<String>,
     /// When it was enqueued.
     pub created_at: Time,
     /// When it became due.
     pub run_at: Time,
     /// How long this attempt may take.
     pub timeout_ms: Option<u64>,
-    /// What an earlier attempt saved, as JSON.
-    pub checkpoint: Option<String>,
     /// Jobs of one such key run one at a time, in id order (Q9).
     pub ordering_key: Option<String>,
     /// The tenant whose limit it counts against (Q8).
@@ -343,13 +361,17 @@ words! {
 
 /// The answer to a claim.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Claims {
-    /// The jobs, in the order of Q2.
+    /// The jobs, by priority, then age, then id (Q2).
     pub jobs: Vec<ClaimedJob>,
-    /// Why there are none.
+    /// Why there are none: `at_capacity`, `rate_limited`, `paused` or `empty`.
+    #[cfg_attr(feature = "serde", serde(rename = "reason"))]
     pub idle: Option<Idle>,
     /// How long until time alone may change the answer: the next job is due, the next lease runs out,
     /// or a rate that was spent is whole again. A hint.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub again_in_ms: Option<u64>,
 }
 
@@ -507,6 +529,8 @@ impl Ending {
 
 /// The answer to an accepted ending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Ended {
     /// Where the job stood after it.
     pub status: Status,
@@ -549,8 +573,10 @@ pub struct Filter {
     pub kind: Option<String>,
 }
 
-/// How many jobs of a queue stand where, each exact up to [`COUNT_MAX`](bounds::COUNT_MAX).
+/// How many jobs of a queue stand where, each exact up to 10,000.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Counts {
     /// Waiting, due or not.
     pub queued: u64,

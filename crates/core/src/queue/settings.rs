@@ -17,6 +17,8 @@ words! {
 
 /// At most `max` claims in each period. Periods are aligned to the clock, so two of them may meet in one burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = QueueRate))]
 pub struct Rate {
     /// Claims in one period.
     pub max: u32,
@@ -53,6 +55,8 @@ pub const RETENTION_MS_DEFAULT: u64 = 7 * 24 * 3_600 * 1_000;
 
 /// How a queue behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Settings {
     /// No claims while it is paused.
     pub paused: bool,
@@ -60,7 +64,7 @@ pub struct Settings {
     pub max_running: Option<u32>,
     /// At most so many jobs running for each `limit_key` (Q8).
     pub max_running_per_key: Option<u32>,
-    /// What a lane does after a final failure (Q9).
+    /// What the jobs of an `ordering_key` do after one failed for good (Q9): `continue` or `block`.
     pub lane_on_failure: LaneOnFailure,
     /// How long finished jobs are kept; 0 is not at all.
     pub retention_ms: u64,

@@ -75,37 +75,46 @@ impl Sight {
 
 /// Someone who looked for work in one queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Sighting {
     /// Who.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub owner: String,
-    /// Where.
+    /// The queue.
     pub queue: String,
-    /// For which kinds, by name, at most [`KINDS_SHOWN`] of them; `None` is all.
+    /// Only for these kinds, by name, at most 20 of them; none is all.
     pub kinds: Option<Vec<String>>,
-    /// Whether there are more kinds.
+    /// Whether it looked for more kinds.
     pub kinds_capped: bool,
     /// Since when it is remembered.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub first_seen_at: Time,
-    /// When it was last written: true to a minute.
+    /// When it last looked, true to a minute.
+    #[cfg_attr(feature = "serde", serde(rename = "last_seen_at"))]
     pub seen_at: Time,
 }
 
 /// A worker: what was seen of one owner in the last day.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Worker {
-    /// Its name.
+    /// The name it claims under.
     pub name: String,
-    /// The first of its sightings.
-    pub first_seen_at: Time,
-    /// The last of them: true to a minute.
-    pub last_seen_at: Time,
-    /// Jobs under its leases now.
+    /// Jobs it holds now.
     pub running: u64,
     /// Whether the store holds more leases than are counted, so that `running` is a lower bound.
     pub running_capped: bool,
-    /// Where it looked, by queue and kinds, at most [`QUEUES_SHOWN`].
+    /// When it was first seen, as far as is remembered.
+    pub first_seen_at: Time,
+    /// When it last claimed, true to a minute.
+    pub last_seen_at: Time,
+    /// Where it looked for work, by queue and kinds, at most 100 places.
+    #[cfg_attr(feature = "serde", serde(rename = "queues"))]
     pub sightings: Vec<Sighting>,
     /// Whether it looked in more places.
+    #[cfg_attr(feature = "serde", serde(rename = "queues_capped"))]
     pub sightings_capped: bool,
 }
 

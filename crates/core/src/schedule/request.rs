@@ -102,12 +102,14 @@ fn short(field: &str, got: &str, max: usize) -> Result<(), Invalid> {
 
 /// What a schedule does, as it is kept.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Definition {
     /// Its slots.
     pub cron: String,
     /// The zone in which they are read.
     pub zone: String,
-    /// What becomes of slots that nobody looked at in time.
+    /// What becomes of slots that nobody looked at in time: `none`, `latest` or `all`.
     pub catch_up: CatchUp,
     /// Whether it rests.
     pub paused: bool,
@@ -151,33 +153,40 @@ impl Definition {
     }
 }
 
-/// A schedule and how it stands.
+/// A schedule: what it does, and how it stands.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Schedule {
     /// Its name.
     pub name: String,
     /// What it does.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    #[cfg_attr(feature = "schema", schema(inline))]
     pub definition: Definition,
-    /// Grows with every write to it, and never repeats: a change and a firing each name the one they saw.
-    pub revision: i64,
-    /// When it was first put.
-    pub created_at: Time,
-    /// When its definition last changed.
-    pub updated_at: Time,
-    /// The next slot that nobody has dealt with; `None` if there is none.
+    /// The next slot that nobody has dealt with, if there is one.
     pub next_at: Option<Time>,
     /// The last firing.
     pub last: Option<Firing>,
     /// Slots fired.
     pub fired: u64,
-    /// Slots dropped by its policy; of one stretch, exact up to [`SLOTS_SEEN_MAX`](super::rules::SLOTS_SEEN_MAX).
+    /// Slots that were missed, and dropped by `catch_up`; of one stretch, exact up to 10,000.
     pub missed: u64,
-    /// The last slot dropped.
+    /// The last slot that was missed.
     pub missed_at: Option<Time>,
+    /// When it was first put.
+    pub created_at: Time,
+    /// When its definition last changed.
+    pub updated_at: Time,
+    /// Grows with every write to it, and never repeats: a change and a firing each name the one they saw.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub revision: i64,
 }
 
 /// A slot that was fired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Firing {
     /// The slot; also the `run_at` of its job.
     pub slot: Time,

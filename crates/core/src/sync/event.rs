@@ -32,32 +32,41 @@ words! {
 
 /// One thing that happened to one sync or chunk.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SyncEvent {
     /// When, by the store's clock; the last time, where repetitions are counted into one event.
     pub at: Time,
     /// When it happened first, if it happened again.
     pub first_at: Option<Time>,
-    /// To which sync.
-    pub sync: SyncId,
-    /// To which chunk of it; `None` is the sync itself.
-    pub chunk_hash: Option<String>,
-    /// What.
+    /// What: `planned`, `claimed`, `expired`, `refused`, `retried`, `completed`, `failed` or `cancelled`.
     pub what: What,
+    /// To which sync.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub sync: SyncId,
+    /// To which chunk of it; null is the sync itself.
+    pub chunk_hash: Option<String>,
     /// Under which token.
     pub token: Option<Token>,
     /// By or from whom.
     pub owner: Option<String>,
-    /// Who acted, of an operator's act.
+    /// Who acted, of an operator's act: `cli:USER@HOST`, `http:ADDRESS`, `sql:ROLE`, `lib:PROGRAM`, or what a program
+    /// calls itself.
     pub by: Option<String>,
     /// Attempts of the chunk, or crashes of the sync, counted when it happened.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub attempt: Option<u32>,
     /// The write that was refused; `None` for a heartbeat.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub verb: Option<Verb>,
     /// Why it was refused.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub lost: Option<LostReason>,
     /// Why it failed.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub reason: Option<Reason>,
     /// The beginning of what went wrong.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub error: Option<String>,
     /// How often, where repetitions are counted into one event.
     pub count: u32,

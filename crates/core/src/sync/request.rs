@@ -143,8 +143,10 @@ pub fn check_chunks(chunks: &[NewChunk], min: u64) -> Result<(), Invalid> {
 
 /// The answer to a plan, or to chunks added to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Planned {
-    /// The sync.
+    /// The sync; opaque.
     pub id: SyncId,
     /// Chunks planned so far.
     pub planned: u64,
@@ -195,17 +197,19 @@ impl SyncClaim {
 
 /// A sync in the hands of its claimer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ClaimedSync {
-    /// Its number.
+    /// The sync; opaque.
     pub id: SyncId,
     /// What is synced.
     pub matrix_id: String,
     /// Its priority.
     pub priority: i32,
-    /// When it was planned.
-    pub created_at: Time,
     /// Chunks planned so far.
     pub planned: u64,
+    /// When it was planned.
+    pub created_at: Time,
     /// The fencing token of this claim.
     pub token: Token,
     /// When the lease runs out, unless renewed.
@@ -255,14 +259,18 @@ impl ChunkClaim {
 
 /// A chunk in the hands of its claimer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ClaimedChunk {
-    /// Of which sync.
+    /// The sync it is a part of.
     pub sync: SyncId,
-    /// Of which matrix.
+    /// The matrix it is a part of.
     pub matrix_id: String,
-    /// Which chunk.
+    /// Its content's name.
     pub chunk_hash: String,
     /// JSON, byte for byte as it was planned.
+    #[cfg_attr(feature = "serde", serde(with = "crate::serial::raw"))]
+    #[cfg_attr(feature = "schema", schema(value_type = crate::serial::Json))]
     pub payload: String,
     /// Which attempt of this pass this is, from 1.
     pub attempt: u32,
@@ -277,6 +285,8 @@ pub struct ClaimedChunk {
     /// Rows of its last sync.
     pub row_count: Option<u64>,
     /// What its last sync left for this one, as JSON.
+    #[cfg_attr(feature = "serde", serde(with = "crate::serial::raw_or_null"))]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<crate::serial::Json>))]
     pub cursor: Option<String>,
 }
 
@@ -414,6 +424,8 @@ impl Ending {
 
 /// The answer to an accepted ending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = SyncEnded))]
 pub struct Ended {
     /// Where the sync or chunk stood after it.
     pub state: State,

@@ -183,6 +183,8 @@ impl Chunk {
 
 /// How far a sync has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = SyncProgress))]
 pub struct Progress {
     /// Chunks that wait.
     pub available: u64,
@@ -199,8 +201,10 @@ pub struct Progress {
     /// Rows of the chunks that were synced in this pass, at most 2^53 − 1.
     pub rows: u64,
     /// When the earliest of the last claims of its chunks was made.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub began_at: Option<Time>,
     /// When a chunk was last done.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub last_done_at: Option<Time>,
 }
 

@@ -6,7 +6,7 @@ use super::source::Source;
 use super::worker::{Act, DomainWorker, Ended, Ending, Offset};
 use super::{Acquire, Advance, Held};
 use crate::clock::Moment;
-use crate::heart::{Heart, Kept, Span};
+use crate::heart::{Heart, Hold, Kept, Span};
 use crate::signals::told;
 use crate::worker::ms;
 use crate::{Cancelled, Error, Result, Tenure};
@@ -14,12 +14,11 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::domain::{Acquired, Advanced, Answer, DomainInfo, Failed, Refused, Settings};
+use tenure_core::domain::{Acquired, Advanced, Answer, Failed, Refused};
 use tenure_core::{LostReason, Token, bounds};
 use tenure_store::Fenced;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::{oneshot, watch};
-use tokio::task::AbortHandle;
 
 /// Events that one turn takes note of before it acts.
 const TURN_MAX: usize = 1_024;
@@ -28,28 +27,18 @@ pub(super) type Reply = oneshot::Sender<Fenced<Ended>>;
 
 /// What a driver hears from the tasks it started, and from the worker.
 pub(super) enum Heard {
-    /// Something for the desk.
-    Happened(Arc<str>, Happened),
-    /// The same, for a call that was sent at this instant and may have granted a lease.
-    Granted(Arc<str>, Happened, Moment),
+    /// Something for the desk; if it is the answer to a call, to one that was sent at this instant.
+    Happened(Arc<str>, Happened, Moment),
     /// A try has ended.
     Ended(Ending, Reply),
-    /// The lease on this domain under this token is lost, or could not be renewed in time.
-    Over(Arc<str>, Token, Cancelled),
 }
 
-/// A lease that is kept, and who waits for its loss.
+/// A lease that is kept until this is dropped.
 struct Keeping {
     token: Token,
-    /// Ends the keeping when it is dropped.
     kept: Kept<Offset>,
-    watch: AbortHandle,
-}
-
-impl Drop for Keeping {
-    fn drop(&mut self) {
-        self.watch.abort();
-    }
+    /// Who waits for the answer to the end of a try.
+    reply: Option<Reply>,
 }
 
 async fn turn(heard: &mut UnboundedReceiver<Heard>) -> Vec<Heard> {
@@ -62,7 +51,7 @@ async fn turn(heard: &mut UnboundedReceiver<Heard>) -> Vec<Heard> {
 pub(super) struct Driver {
     desk: Desk,
     tenure: Tenure,
-    holder: Option<Arc<str>>,
+    holder: Arc<str>,
     lease_ms: u64,
     /// Bounded by the desk: of each domain one call and one handler are under way.
     tell: UnboundedSender<Heard>,
@@ -70,11 +59,7 @@ pub(super) struct Driver {
     ready: UnboundedSender<Offset>,
     /// Keeps the leases.
     heart: Arc<Heart<Offset>>,
-    /// When what was granted was asked for, by our own clock, from before the store was asked (L5).
-    asked_at: HashMap<Arc<str>, Moment>,
     kept: HashMap<Arc<str>, Keeping>,
-    /// Who waits for the answer to the end of a try.
-    replies: HashMap<Arc<str>, Reply>,
 }
 
 impl Driver {
@@ -89,14 +74,12 @@ impl Driver {
         Driver {
             desk: Desk::new(holder.clone(), face.backoff, ms(face.look_every).max(1)),
             tenure: terms.tenure.clone(),
-            holder: Some(holder),
+            holder,
             lease_ms: face.lease_ms,
             tell,
             ready,
             heart,
-            asked_at: HashMap::new(),
             kept: HashMap::new(),
-            replies: HashMap::new(),
         }
     }
 
@@ -123,7 +106,7 @@ impl Driver {
                 offered = source.next(), if room => match offered {
                     Some((domain, offset)) => {
                         bounds::key("domain", &domain)?;
-                        vec![Heard::Happened(domain, Happened::Offered(offset))]
+                        vec![Heard::Happened(domain, Happened::Offered(offset), self.tenure.around.now())]
                     }
                     None => {
                         ended = true;
@@ -141,48 +124,12 @@ impl Driver {
     fn turn(&mut self, heard: Vec<Heard>) {
         let mut actions = Vec::new();
         for heard in heard {
-            let (domain, happened) = match heard {
-                Heard::Happened(domain, happened) => (domain, happened),
-                Heard::Granted(domain, happened, asked_at) => {
-                    if granted(&happened) {
-                        self.asked_at.insert(domain.clone(), asked_at);
-                    }
-                    (domain, happened)
-                }
-                Heard::Ended(((domain, token), act), reply) => {
-                    let Some(keeping) = self.kept.get(&domain).filter(|keeping| keeping.token == token) else {
-                        // An error means that nobody waits for it any more.
-                        let _ = reply.send(Err(LostReason::Superseded));
-                        continue;
-                    };
-                    let happened = match act {
-                        Act::Succeed => Happened::Worked(token, true),
-                        Act::Fail { error } => {
-                            tracing::debug!(%domain, error, "a try failed");
-                            Happened::Worked(token, false)
-                        }
-                        Act::Leave => {
-                            let left = match keeping.kept.hold.told() {
-                                Some(Cancelled::LeaseLost(reason)) => Err(reason),
-                                Some(Cancelled::LeaseEnding) => Err(LostReason::Expired),
-                                _ => Ok(Ended::Left),
-                            };
-                            let _ = reply.send(left);
-                            actions.extend(self.step(domain, Happened::Lost));
-                            continue;
-                        }
-                    };
-                    self.replies.insert(domain.clone(), reply);
-                    (domain, happened)
-                }
-                Heard::Over(domain, token, why) => {
-                    if self.desk.held(&domain) != Some(token) {
-                        continue;
-                    }
-                    let reason = if let Cancelled::LeaseLost(reason) = why { reason } else { LostReason::Expired };
-                    self.reply(&domain, Err(reason));
-                    (domain, Happened::Lost)
-                }
+            let (domain, happened, asked_at) = match heard {
+                Heard::Happened(domain, happened, asked_at) => (domain, happened, asked_at),
+                Heard::Ended(((domain, token), act), reply) => match self.ended(&domain, token, act, reply) {
+                    Some(happened) => (domain, happened, self.tenure.around.now()),
+                    None => continue,
+                },
             };
             match &happened {
                 Happened::Advanced(Some(answer)) => {
@@ -192,71 +139,99 @@ impl Driver {
                 Happened::Failed(Some(answer)) => self.reply(&domain, answer.map(|_| Ended::GaveUp).map_err(lost)),
                 _ => {}
             }
-            actions.extend(self.step(domain, happened));
+            let granted_at = granted(&happened).then_some(asked_at);
+            let told = self.desk.step(&domain, happened);
+            self.keep(&domain, granted_at);
+            actions.extend(told.into_iter().map(|action| (domain.clone(), action)));
         }
         self.carry_out(actions);
     }
 
-    fn step(&mut self, domain: Arc<str>, happened: Happened) -> Vec<Action> {
-        let actions = self.desk.step(&domain, happened);
-        self.keep(domain);
-        actions
+    /// What the end of a try is to the desk; nothing, if it is the end of one whose lease was lost before.
+    fn ended(&mut self, domain: &str, token: Token, act: Act, reply: Reply) -> Option<Happened> {
+        let Some(keeping) = self.kept.get_mut(domain).filter(|keeping| keeping.token == token) else {
+            // An error means that nobody waits for it any more.
+            let _ = reply.send(Err(LostReason::Superseded));
+            return None;
+        };
+        if let Act::Leave = act {
+            let _ = reply.send(match keeping.kept.hold.told() {
+                Some(Cancelled::LeaseLost(reason)) => Err(reason),
+                Some(Cancelled::LeaseEnding) => Err(LostReason::Expired),
+                _ => Ok(Ended::Left),
+            });
+            return Some(Happened::Lost(token));
+        }
+        if let Act::Fail { error } = &act {
+            tracing::debug!(domain, error, "a try failed");
+        }
+        keeping.reply = Some(reply);
+        Some(Happened::Worked(token, act == Act::Succeed))
     }
 
     fn reply(&mut self, domain: &str, answer: Fenced<Ended>) {
-        if let Some(reply) = self.replies.remove(domain) {
+        if let Some(reply) = self.kept.get_mut(domain).and_then(|keeping| keeping.reply.take()) {
             let _ = reply.send(answer);
         }
     }
 
-    fn carry_out(&mut self, actions: Vec<Action>) {
+    fn carry_out(&mut self, actions: Vec<(Arc<str>, Action)>) {
         let (mut asks, mut advances, mut succeeds, mut fails) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (holder, lease_ms) = (self.holder.clone(), Some(self.lease_ms));
-        for action in actions {
+        let (us, lease_ms) = (Some(self.holder.clone()), Some(self.lease_ms));
+        for (domain, action) in actions {
             match action {
-                Action::Ask(domain, offset) => asks.push(Acquire { domain, offset, holder: holder.clone(), lease_ms }),
-                Action::Advance(domain, token, next) => {
-                    advances.push(Advance { domain, token, next, holder: holder.clone(), lease_ms });
+                Action::Ask(offset) => asks.push(Acquire { domain, offset, holder: us.clone(), lease_ms }),
+                Action::Advance(token, next) => {
+                    advances.push(Advance { domain, token, next, holder: us.clone(), lease_ms });
                 }
-                Action::Succeed(domain, token) => succeeds.push(Held { domain, token }),
-                Action::Fail(domain, token) => fails.push(Held { domain, token }),
-                Action::Work(domain, offset, token) => {
+                Action::Succeed(token) => succeeds.push(Held { domain, token }),
+                Action::Fail(token) => fails.push(Held { domain, token }),
+                Action::Work(offset, token) => {
                     // What was lost within the same turn is not begun.
-                    if let Some(keeping) = self.kept.get(&domain).filter(|keeping| keeping.token == token) {
-                        let hold = keeping.kept.hold.clone();
-                        let _ = self.ready.send(Offset { domain, offset, token, hold });
+                    let Some(hold) = self.hold(&domain, token) else { continue };
+                    if let Err(unheard) = self.ready.send(Offset { domain, offset, token, hold }) {
+                        // The worker has left, and nobody will begin it.
+                        self.later(unheard.0.domain, async move { Happened::Lost(token) });
                     }
                 }
-                Action::Look(domain) => self.look(domain),
-                Action::Rest(domain, token, ms) => self.later(ms, domain, Happened::Rested(token)),
-                Action::Wait(domain, ms) => self.later(ms, domain, Happened::Due),
+                Action::Look => self.look(domain),
+                Action::Rest(token, ms) => {
+                    let Some(hold) = self.hold(&domain, token) else { continue };
+                    self.later(domain, async move {
+                        tokio::select! {
+                            () = tokio::time::sleep(Duration::from_millis(ms)) => Happened::Rested(token),
+                            _ = hold.over() => Happened::Lost(token),
+                        }
+                    });
+                }
+                Action::Wait(ms) => self.later(domain, async move {
+                    tokio::time::sleep(Duration::from_millis(ms)).await;
+                    Happened::Due
+                }),
             }
         }
-        let asked_at = Moment::now();
         self.call(
             asks,
-            async |tenure, asks| tenure.domain_acquire_all(asks).await,
-            move |Acquire { domain, offset, .. }, answer| {
-                Heard::Granted(domain, Happened::Asked(offset, answer), asked_at)
-            },
+            async |tenure, asks| tenure.verbs().domain_acquire_all(asks).await,
+            |Acquire { domain, offset, .. }, answer| (domain, Happened::Asked(offset, answer)),
         );
         self.call(
             advances,
-            async |tenure, advances| tenure.domain_advance_all(advances).await,
-            move |Advance { domain, .. }, answer| Heard::Granted(domain, Happened::Advanced(answer), asked_at),
+            async |tenure, advances| tenure.verbs().domain_advance_all(advances).await,
+            |Advance { domain, .. }, answer| (domain, Happened::Advanced(answer)),
         );
         self.call(
             succeeds,
-            async |tenure, writes| tenure.domain_succeed_all(writes).await,
+            async |tenure, writes| tenure.verbs().domain_succeed_all(writes).await,
             |Held { domain, .. }, answer| {
                 let advanced = answer.map(|answer| answer.map(|succeeded| Advanced { succeeded, next: None }));
-                Heard::Happened(domain, Happened::Advanced(advanced))
+                (domain, Happened::Advanced(advanced))
             },
         );
         self.call(
             fails,
-            async |tenure, writes| tenure.domain_fail_all(writes).await,
-            |Held { domain, .. }, answer| Heard::Happened(domain, Happened::Failed(answer)),
+            async |tenure, writes| tenure.verbs().domain_fail_all(writes).await,
+            |Held { domain, .. }, answer| (domain, Happened::Failed(answer)),
         );
     }
 
@@ -265,7 +240,7 @@ impl Driver {
         &self,
         items: Vec<A>,
         send: impl FnOnce(Tenure, Vec<A>) -> F,
-        tell: impl Fn(A, Option<Answer<T>>) -> Heard + Send + 'static,
+        happened: impl Fn(A, Option<Answer<T>>) -> (Arc<str>, Happened) + Send + 'static,
     ) where
         A: Clone + Send + 'static,
         T: Send + 'static,
@@ -274,68 +249,52 @@ impl Driver {
         if items.is_empty() {
             return;
         }
-        let sent = send(self.tenure.clone(), items.clone());
-        let (tenure, heard) = (self.tenure.clone(), self.tell.clone());
+        let (sent, sent_at) = (send(self.tenure.clone(), items.clone()), self.tenure.around.now());
+        let (tenure, tell) = (self.tenure.clone(), self.tell.clone());
         tokio::spawn(async move {
             let answers = tenure.outage.watch("domains", sent).await;
             let mut answers = answers.unwrap_or_default().into_iter();
             for item in items {
+                let (domain, happened) = happened(item, answers.next());
                 // An error means that the worker has ended.
-                let _ = heard.send(tell(item, answers.next()));
+                let _ = tell.send(Heard::Happened(domain, happened, sent_at));
             }
         });
     }
 
     /// Has the heart keep what is held in a domain now, and nothing else of it.
-    fn keep(&mut self, domain: Arc<str>) {
-        let Some(token) = self.desk.held(&domain) else {
-            self.kept.remove(&domain);
-            self.asked_at.remove(&domain);
+    fn keep(&mut self, domain: &Arc<str>, granted_at: Option<Moment>) {
+        let Some(token) = self.desk.held(domain) else {
+            self.kept.remove(domain);
             return;
         };
-        if self.kept.get(&domain).is_some_and(|keeping| keeping.token == token) {
-            return;
+        if self.hold(domain, token).is_none() {
+            let span = Span::of(Duration::from_millis(self.lease_ms));
+            // A lease that was already ours has run for some time: it is renewed at once.
+            let asked_at = granted_at.unwrap_or_else(|| span.due(self.tenure.around.now()));
+            let kept = self.heart.keep((domain.clone(), token), span, asked_at);
+            self.kept.insert(domain.clone(), Keeping { token, kept, reply: None });
         }
-        let span = Span::of(Duration::from_millis(self.lease_ms));
-        // A lease that was already ours has run for some time: it is renewed at once.
-        let asked_at = self.asked_at.remove(&domain).unwrap_or_else(|| span.due(Moment::now()));
-        let kept = self.heart.keep((domain.clone(), token), span, asked_at);
-        let (hold, tell, of) = (kept.hold.clone(), self.tell.clone(), domain.clone());
-        let watch = tokio::spawn(async move {
-            let why = hold.over().await;
-            let _ = tell.send(Heard::Over(of, token, why));
-        });
-        self.kept.insert(domain, Keeping { token, kept, watch: watch.abort_handle() });
+    }
+
+    /// The right to what is kept in a domain under this token.
+    fn hold(&self, domain: &str, token: Token) -> Option<Arc<Hold>> {
+        let keeping = self.kept.get(domain).filter(|keeping| keeping.token == token)?;
+        Some(keeping.kept.hold.clone())
     }
 
     fn look(&self, domain: Arc<str>) {
-        let (tenure, tell) = (self.tenure.clone(), self.tell.clone());
-        tokio::spawn(async move {
-            let seen = async {
-                let (info, now) = (tenure.domain(&domain).show().await?, tenure.now().await?);
-                // One that was on record and no more, after a failover that lost it or a restore: nothing waits there.
-                let gone = || DomainInfo {
-                    name: domain.clone(),
-                    created_at: now,
-                    settings: Settings::default(),
-                    lease: None,
-                    backlog_len: 0,
-                    backlog_head: None,
-                    backlog_oldest_at: None,
-                };
-                Ok::<_, Error>(Some((info.unwrap_or_else(gone), now)))
-            };
-            let seen = tenure.outage.watch("looks at domains", seen).await.unwrap_or(None);
-            let _ = tell.send(Heard::Happened(domain, Happened::Looked(seen)));
+        let (tenure, of) = (self.tenure.clone(), domain.clone());
+        self.later(domain, async move {
+            let seen = async { Ok::<_, Error>((tenure.verbs().domain(&of).await?, tenure.now().await?)) };
+            Happened::Looked(tenure.outage.watch("looks at domains", seen).await.ok())
         });
     }
 
-    fn later(&self, ms: u64, domain: Arc<str>, happened: Happened) {
-        let tell = self.tell.clone();
-        tokio::spawn(async move {
-            tokio::time::sleep(Duration::from_millis(ms)).await;
-            let _ = tell.send(Heard::Happened(domain, happened));
-        });
+    /// Tells the desk what comes of something.
+    fn later(&self, domain: Arc<str>, happens: impl Future<Output = Happened> + Send + 'static) {
+        let (tell, now) = (self.tell.clone(), self.tenure.around.now());
+        tokio::spawn(async move { tell.send(Heard::Happened(domain, happens.await, now)) });
     }
 }
 
@@ -355,5 +314,40 @@ pub(super) fn lost(refused: Refused) -> LostReason {
         Refused::LeaseLost(reason) => reason,
         Refused::TokenMismatch => LostReason::Superseded,
         Refused::LeaseNotFound | Refused::BacklogOrdering { .. } => LostReason::Finished,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::sync::mpsc::unbounded_channel;
+
+    /// Offers one offset, and then has the worker told to stop.
+    struct Last(Option<u64>, watch::Sender<bool>);
+
+    impl Source for Last {
+        async fn next(&mut self) -> Option<(Arc<str>, u64)> {
+            match self.0.take() {
+                Some(offset) => Some(("a".into(), offset)),
+                None => {
+                    self.1.send_replace(true);
+                    std::future::pending().await
+                }
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_offset_that_is_acquired_when_the_worker_has_left_is_left_to_others() {
+        let tenure = Tenure::open("memory:").await.unwrap();
+        let mut worker = tenure.domain_worker().holder("w");
+        worker.prepare().unwrap();
+        let heart = worker.heart().await.unwrap();
+        let ((tell, heard), (ready, readied)) = (unbounded_channel(), unbounded_channel());
+        drop(readied);
+        let (stop, stopping) = watch::channel(false);
+        let driver = Driver::new(&worker, heart, tell, ready).run(Last(Some(1), stop), 64, heard, stopping);
+        tokio::time::timeout(Duration::from_secs(60), driver).await.expect("it ends").unwrap();
+        assert!(tenure.domain("a").info().await.unwrap().lease.is_some(), "until its lease runs out");
     }
 }

@@ -293,7 +293,7 @@ impl Face for Domains {
         self.handler.as_ref().map(|handler| Task::spawn(handler(work)))
     }
 
-    fn act(outcome: Outcome<()>) -> Option<Act> {
+    fn act(outcome: Outcome<()>, _: f64) -> Option<Act> {
         Some(match outcome {
             Ok(()) => Act::Succeed,
             Err(Stop::Release) => Act::Leave,
@@ -302,7 +302,7 @@ impl Face for Domains {
     }
 
     /// Only a failure counts (D2): whoever takes it over has as many tries left.
-    fn not_kept() -> Option<Act> {
+    fn not_kept(_: f64) -> Option<Act> {
         Some(Act::Leave)
     }
 
@@ -342,7 +342,7 @@ impl Face for Domains {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Change, State, offsets};
+    use super::super::{State, offsets};
     use super::*;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -420,7 +420,7 @@ mod tests {
     async fn d4_what_a_dead_holder_left_is_taken_over_and_order_is_kept() {
         let clock = Clock::manual(Time(0));
         let tenure = Tenure::on(MemoryStore::with_clock(clock.clone()));
-        let dead = tenure.domain("a").holder("dead").lease(Duration::from_secs(1));
+        let dead = tenure.domain("a").worker("dead").lease(Duration::from_secs(1));
         dead.try_acquire(1).await.unwrap();
         dead.try_acquire(2).await.unwrap();
         clock.set(Time(1_000_000));
@@ -429,7 +429,7 @@ mod tests {
         worker.run(offsets([("a", 3)]), noting(&seen)).await.unwrap();
         let order: Vec<u64> = seen.lock().unwrap().iter().map(|(_, offset)| *offset).collect();
         assert_eq!(order, [1, 2, 3]);
-        assert!(tenure.domains(None, Some(State::Blocked), 10).await.unwrap().items.is_empty());
+        assert!(tenure.verbs().domains(None, Some(State::Blocked), 10).await.unwrap().items.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
@@ -447,6 +447,29 @@ mod tests {
         };
         let drained = worker.run(offsets([("a", 1)]), handler).await.unwrap();
         assert_eq!((drained.succeeded, drained.lost), (0, 1));
+    }
+
+    #[tokio::test]
+    async fn a12_a_lease_that_is_lost_between_tries_holds_up_nobody() {
+        let tenure = in_memory().await;
+        let long = Backoff { initial_ms: 3_600_000, factor: 1.0, max_ms: 3_600_000, jitter: 0.0 };
+        let worker = tenure.domain_worker().lease(Duration::from_millis(300)).backoff(long);
+        let handler = |work: Work| std::future::ready(if work.offset == 1 { Err("later") } else { Ok(()) });
+        let skipped = async {
+            let rests = async || {
+                let lease = tenure.verbs().domain("a").await.unwrap().and_then(|info| info.lease);
+                lease.is_some_and(|lease| lease.retry_count == 1)
+            };
+            while !rests().await {
+                tokio::task::yield_now().await;
+            }
+            tenure.domain("a").skip(1).await.unwrap();
+        };
+        let drained = worker.run(offsets([("a", 1), ("a", 2)]), handler);
+        let both = async { tokio::join!(drained, skipped) };
+        let (drained, ()) = tokio::time::timeout(Duration::from_secs(60), both).await.expect("the next goes on");
+        assert_eq!(drained.unwrap().succeeded, 1);
+        assert_eq!(tenure.domain("a").try_acquire(2).await.unwrap(), Acquired::AlreadyProcessed);
     }
 
     #[tokio::test]
@@ -468,10 +491,10 @@ mod tests {
             begins.close();
         };
         let items = offsets((0..3).map(|n| ("a", n)));
-        tenure.domain("a").change(Change::default()).await.unwrap();
+        tenure.domain("a").change().await.unwrap();
         let drained = tenure.domain_worker().run_until(items, handler, shutdown).await.unwrap();
         assert_eq!(drained.succeeded, 1, "nothing more was begun");
-        assert_eq!(tenure.domain("a").show().await.unwrap().unwrap().lease, None);
+        assert_eq!(tenure.domain("a").info().await.unwrap().lease, None);
     }
 
     #[tokio::test]

@@ -6,6 +6,7 @@
 
 use super::TICK;
 use crate::clock::Moment;
+use crate::surroundings::Surroundings;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -46,11 +47,12 @@ pub struct Hold {
     told: watch::Sender<Option<Cancelled>>,
     /// Nanoseconds of [`Moment`]: the handler must be gone by then.
     safe_until: AtomicU64,
+    around: Surroundings,
 }
 
 impl Hold {
-    pub(crate) fn new(safe_until: Moment) -> Hold {
-        let hold = Hold { told: watch::channel(None).0, safe_until: AtomicU64::new(0) };
+    pub(crate) fn new(safe_until: Moment, around: Surroundings) -> Hold {
+        let hold = Hold { told: watch::channel(None).0, safe_until: AtomicU64::new(0), around };
         hold.renew(safe_until);
         hold
     }
@@ -80,7 +82,7 @@ impl Hold {
     /// Why the handler must stop, if it must. Reads the clock, so that a machine that slept knows it at once.
     pub(crate) fn told(&self) -> Option<Cancelled> {
         let told = *self.told.borrow();
-        told.or_else(|| (Moment::now() >= self.safe_until()).then_some(Cancelled::LeaseEnding))
+        told.or_else(|| (self.around.now() >= self.safe_until()).then_some(Cancelled::LeaseEnding))
     }
 
     /// Whether a write under this lease is still worth trying.
@@ -103,7 +105,7 @@ impl Hold {
     pub(crate) async fn over(&self) -> Cancelled {
         loop {
             // A heartbeat may move it meanwhile; and a sleep does not notice that the machine slept.
-            let left = Moment::now().until(self.safe_until());
+            let left = self.around.now().until(self.safe_until());
             if left.is_zero() && !self.gone() {
                 return Cancelled::LeaseEnding;
             }
@@ -135,7 +137,7 @@ mod tests {
 
     #[test]
     fn the_first_reason_is_kept_and_a_lost_lease_outranks_it() {
-        let hold = Hold::new(Moment::now().after(Duration::from_secs(60)));
+        let hold = Hold::new(Moment::now().after(Duration::from_secs(60)), Surroundings::default());
         assert_eq!(hold.told(), None);
         hold.tell(Cancelled::Operator);
         hold.tell(Cancelled::Shutdown);
@@ -147,7 +149,7 @@ mod tests {
 
     #[test]
     fn l5_a_deadline_that_passed_unseen_is_noticed_by_asking() {
-        let hold = Hold::new(Moment::now());
+        let hold = Hold::new(Moment::now(), Surroundings::default());
         assert_eq!(hold.told(), Some(Cancelled::LeaseEnding));
         hold.renew(Moment::now().after(Duration::from_secs(60)));
         assert_eq!(hold.told(), None);

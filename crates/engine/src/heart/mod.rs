@@ -12,6 +12,7 @@ pub(crate) use pulse::Span;
 
 use crate::clock::Moment;
 use crate::outage::Outage;
+use crate::surroundings::Surroundings;
 use crate::worker::Points;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -36,7 +37,7 @@ pub(crate) const NOT_KEPT: &str = "its lease could not be renewed in time: heart
 
 /// How a heart gets its store, and whom to tell whether it answers.
 pub(crate) type Opening =
-    Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = Result<(Arc<dyn Store>, Arc<Outage>), StoreError>>>> + Send>;
+    Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = Result<(Arc<dyn Store>, Arc<Outage>), StoreError>> + Send>> + Send>;
 
 /// The leases of a face.
 pub trait Leases: 'static {
@@ -50,7 +51,7 @@ pub trait Leases: 'static {
         store: Arc<dyn Store>,
         owner: String,
         keys: Vec<Self::Key>,
-    ) -> impl Future<Output = Result<Vec<Fenced<Vec<Self::Part>>>, StoreError>>;
+    ) -> impl Future<Output = Result<Vec<Fenced<Vec<Self::Part>>>, StoreError>> + Send;
 }
 
 enum Word<L: Leases> {
@@ -62,23 +63,24 @@ enum Word<L: Leases> {
 /// not hold up whoever drops this.
 pub(crate) struct Heart<L: Leases> {
     words: UnboundedSender<Word<L>>,
+    around: Surroundings,
 }
 
 impl<L: Leases> Heart<L> {
     /// Starts beating for `owner`, once the store it was given is open.
     pub(crate) async fn start(
+        around: Surroundings,
         owner: String,
         opening: Opening,
         points: Option<Arc<Points>>,
     ) -> Result<Heart<L>, StoreError> {
         let (words, heard) = unbounded_channel();
         let (opened, is_open) = oneshot::channel();
-        std::thread::Builder::new()
-            .name("tenure-heart".to_owned())
-            .spawn(move || live::<L>(owner, opening, points, heard, opened))
+        around
+            .apart("tenure-heart", Box::pin(live::<L>(around.clone(), owner, opening, points, heard, opened)))
             .map_err(|error| StoreError::unavailable(format!("cannot start a thread for heartbeats: {error}")))?;
         is_open.await.unwrap_or_else(|_| Err(StoreError::broken("the thread for heartbeats ended at once")))?;
-        Ok(Heart { words })
+        Ok(Heart { words, around })
     }
 
     /// A lease was granted, asked for at `asked_at`, over these parts.
@@ -96,7 +98,7 @@ impl<L: Leases> Heart<L> {
 impl<L: Leases<Part = ()>> Heart<L> {
     /// Keeps a lease over one thing, asked for at `asked_at`, until the answer is dropped.
     pub(crate) fn keep(self: &Arc<Self>, key: L::Key, span: Span, asked_at: Moment) -> Kept<L> {
-        let hold = hold(asked_at, span);
+        let hold = hold(asked_at, span, self.around.clone());
         self.granted(key.clone(), span, asked_at, vec![((), hold.clone())]);
         Kept { hold, heart: self.clone(), key }
     }
@@ -116,39 +118,32 @@ impl<L: Leases<Part = ()>> Drop for Kept<L> {
 }
 
 /// The right to something under a lease asked for at `asked_at`.
-pub(crate) fn hold(asked_at: Moment, span: Span) -> Arc<Hold> {
-    Arc::new(Hold::new(safe_until(asked_at, span)))
+pub(crate) fn hold(asked_at: Moment, span: Span, around: Surroundings) -> Arc<Hold> {
+    Arc::new(Hold::new(safe_until(asked_at, span), around))
 }
 
-fn live<L: Leases>(
+async fn live<L: Leases>(
+    around: Surroundings,
     owner: String,
     opening: Opening,
     points: Option<Arc<Points>>,
     mut heard: UnboundedReceiver<Word<L>>,
     opened: oneshot::Sender<Result<(), StoreError>>,
 ) {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
+    let (store, outage) = match opening().await {
+        Ok(opened) => opened,
         Err(error) => {
-            let _ = opened.send(Err(StoreError::unavailable(format!("cannot start a runtime: {error}"))));
+            let _ = opened.send(Err(error));
             return;
         }
     };
-    runtime.block_on(async move {
-        let (store, outage) = match opening().await {
-            Ok(opened) => opened,
-            Err(error) => {
-                let _ = opened.send(Err(error));
-                return;
-            }
-        };
-        let _ = opened.send(Ok(()));
-        let mut beating = Beating::<L> { owner, store, outage, pulse: Pulse::default(), holds: HashMap::new() };
-        beating.run(&mut heard, points.as_deref()).await;
-    });
+    let _ = opened.send(Ok(()));
+    let mut beating = Beating::<L> { around, owner, store, outage, pulse: Pulse::default(), holds: HashMap::new() };
+    beating.run(&mut heard, points.as_deref()).await;
 }
 
 struct Beating<L: Leases> {
+    around: Surroundings,
     owner: String,
     store: Arc<dyn Store>,
     outage: Arc<Outage>,
@@ -170,7 +165,7 @@ impl<L: Leases> Beating<L> {
             if let Some(points) = points {
                 points.living().await;
             }
-            let now = Moment::now();
+            let now = self.around.now();
             let rest = self.pulse.next().map_or(TICK, |next| now.until(next)).min(TICK);
             let events = tokio::select! {
                 word = heard.recv() => match word {
@@ -181,11 +176,9 @@ impl<L: Leases> Beating<L> {
                 () = tokio::time::sleep(rest) => vec![Event::Tick],
             };
             for event in events {
-                for order in self.pulse.step(event, Moment::now()) {
+                for order in self.pulse.step(event, self.around.now()) {
                     match order {
-                        Order::Beat(keys) => {
-                            sent.push(beat(self.store.clone(), self.outage.clone(), self.owner.clone(), keys))
-                        }
+                        Order::Beat(keys) => sent.push(self.beat(keys)),
                         Order::Renewed(key, until) => self.each(&key, |hold| hold.renew(until)),
                         Order::Ending(key) => self.each(&key, |hold| hold.tell(Cancelled::LeaseEnding)),
                         Order::Lost(key, reason) => self.lost(&key, reason),
@@ -193,6 +186,12 @@ impl<L: Leases> Beating<L> {
                 }
             }
         }
+    }
+
+    fn beat(&self, keys: Vec<L::Key>) -> impl Future<Output = Answer<L>> + Send + use<L> {
+        let (sent_at, outage) = (self.around.now(), self.outage.clone());
+        let beats = L::beat(self.store.clone(), self.owner.clone(), keys.clone());
+        async move { Answer { keys, sent_at, answers: outage.watch("heartbeats", beats).await } }
     }
 
     fn hear(&mut self, word: Word<L>) -> Vec<Event<L::Key>> {
@@ -243,10 +242,4 @@ impl<L: Leases> Beating<L> {
     fn each(&self, key: &L::Key, tell: impl Fn(&Hold)) {
         self.holds.get(key).into_iter().flat_map(HashMap::values).for_each(|hold| tell(hold));
     }
-}
-
-async fn beat<L: Leases>(store: Arc<dyn Store>, outage: Arc<Outage>, owner: String, keys: Vec<L::Key>) -> Answer<L> {
-    let sent_at = Moment::now();
-    let answers = outage.watch("heartbeats", L::beat(store, owner, keys.clone())).await;
-    Answer { keys, sent_at, answers }
 }

@@ -8,12 +8,12 @@ use super::artifacts::{ArtifactStore, Folder, Validity, validate};
 use super::context::StageContext;
 use super::{Act, Beat, Claim, ClaimedUnit, Ended, Ending, NewSegment, Refusal, Sealed, UnitKey};
 use crate::heart::{Leases, Span};
-use crate::job::{to_json, to_json_kept};
+use crate::queue::{to_json, to_json_kept};
 use crate::worker::context::Terms;
 use crate::worker::face::{Ask, Claimed, Face, Offer, Standing};
 use crate::worker::handler::Task;
 use crate::worker::{Context, Worker, ms, no_handlers};
-use crate::{Outcome, Result, Stop, Tenure, chance, worker_name};
+use crate::{Outcome, QueueShare, Result, Stop, Tenure, worker_name};
 use futures_util::future::{BoxFuture, try_join_all};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
+use tenure_core::bounds::Code;
 use tenure_core::{Invalid, LostReason, Token};
 use tenure_store::{Fenced, Store, StoreError, wake_of_pipeline};
 
@@ -189,6 +190,14 @@ impl Stages {
         self
     }
 
+    /// Gives a stage a share of the worker by a weight or a limit of its own; without, all stages that have handlers are
+    /// alike.
+    #[must_use]
+    pub fn share(mut self, stage: QueueShare) -> Stages {
+        self.plan.share(stage.0);
+        self
+    }
+
     /// How long a lease lasts between heartbeats, instead of what each stage says.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Stages {
@@ -229,12 +238,16 @@ impl Claimed for ClaimedUnit {
     fn token(&self) -> Token {
         self.token
     }
+
+    fn queue(&self) -> &str {
+        &self.stage
+    }
 }
 
 impl Units {
-    fn claim_of(&self, owner: &str, max: u32) -> Claim {
+    fn claim_of(&self, owner: &str, stages: Vec<String>, max: u32) -> Claim {
         let (pipeline, owner) = (self.pipeline.clone(), owner.to_owned());
-        Claim { pipeline, stages: self.of.keys().cloned().collect(), owner, max, lease_ms: self.lease.map(ms) }
+        Claim { pipeline, stages, owner, max, lease_ms: self.lease.map(ms) }
     }
 }
 
@@ -251,10 +264,19 @@ impl Face for Units {
     const CLAIMS: &'static str = "stages";
 
     fn prepare(worker: &mut Stages) -> Result<()> {
-        if worker.face.of.is_empty() {
+        let Worker { face, plan, terms, .. } = worker;
+        if face.of.is_empty() {
             return Err(no_handlers());
         }
-        Ok(worker.face.claim_of(&worker.terms.owner, 1).check()?)
+        if let Some(share) = plan.queues.iter().find(|share| !face.of.contains_key(&share.name)) {
+            return Err(Invalid::new(Code::OutOfBounds, "share", "a stage that has a handler", &share.name).into());
+        }
+        for stage in face.of.keys() {
+            if plan.queues.iter().all(|share| share.name != *stage) {
+                plan.share(QueueShare::new(stage).0);
+            }
+        }
+        Ok(face.claim_of(&terms.owner, face.of.keys().cloned().collect(), 1).check()?)
     }
 
     fn wakes(&self) -> Vec<String> {
@@ -266,7 +288,7 @@ impl Face for Units {
     }
 
     async fn claim(&self, terms: &Terms, ask: Ask) -> Result<Offer<ClaimedUnit>> {
-        let claims = terms.tenure.stage_worker().claim(self.claim_of(&terms.owner, ask.max)).await?;
+        let claims = terms.tenure.stage_worker().claim(self.claim_of(&terms.owner, ask.queues, ask.max)).await?;
         Ok(Offer { units: claims.units, again_in: None, limited: true, held: false })
     }
 
@@ -280,11 +302,11 @@ impl Face for Units {
         Some(Task::spawn(done(of, StageContext::new(cx, self.artifacts.clone()))))
     }
 
-    fn act(outcome: Outcome<Act>) -> Option<Act> {
+    fn act(outcome: Outcome<Act>, chance: f64) -> Option<Act> {
         Some(outcome.unwrap_or_else(|stop| match stop {
             Stop::Release => Act::Release,
             failed => {
-                let (error, retry) = failed.failure(chance::signed_unit());
+                let (error, retry) = failed.failure(chance);
                 Act::Fail { error, retry }
             }
         }))

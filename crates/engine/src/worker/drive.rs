@@ -10,6 +10,7 @@ use super::running::RunningUnits;
 use super::shift::{Event, Order, Shift};
 use crate::clock::Moment;
 use crate::heart::{self, Cancelled, Heart, Hold, Leases};
+use crate::outage::OfStore;
 use crate::{Error, Result};
 use futures_util::future::{BoxFuture, FusedFuture};
 use futures_util::stream::FuturesUnordered;
@@ -60,7 +61,7 @@ pub(super) async fn drive<F: Face>(
     leave_now: impl Future<Output = ()>,
 ) -> Result<F::Report> {
     let Worker { face, plan, cancel_grace, timeout_grace, hooks, .. } = worker;
-    let points = worker.terms.points.clone();
+    let (points, around) = (worker.terms.points.clone(), worker.terms.around().clone());
     let common = Arc::new(Common { face: Arc::new(face), terms: Arc::new(worker.terms), hooks, heart });
     let report = Arc::new(Mutex::new(F::Report::default()));
     let (finisher, endings) = Finisher::start(common.clone(), report.clone());
@@ -96,10 +97,10 @@ pub(super) async fn drive<F: Face>(
                     // It had nothing left to do, and nobody had told it to leave.
                     None => {
                         leave.await;
-                        Moment::now()
+                        around.now()
                     }
                 };
-                tokio::time::sleep(grace.saturating_sub(asked_at.until(Moment::now())).max(LEAVE)).await;
+                tokio::time::sleep(grace.saturating_sub(asked_at.until(around.now())).max(LEAVE)).await;
             };
             let told_now = async {
                 if !left.now {
@@ -144,16 +145,17 @@ impl<F: Face> Driver<F> {
         // Listening begins before the first look, so that nothing in between is missed.
         let wakes = Some(face.wakes()).filter(|names| !names.is_empty());
         let mut listener = wakes.map(|names| terms.tenure.store.signals().listen(names));
+        let around = terms.around().clone();
         let (mut left, mut gone_by) = (Left::default(), None);
         let mut event = Event::Look;
         loop {
-            for order in shift.step(event, Moment::now()) {
+            for order in shift.step(event, around.now()) {
                 if matches!(order, Order::Over) {
                     return left;
                 }
                 self.carry_out(order);
             }
-            let rest = shift.next().map_or(Duration::MAX, |next| Moment::now().until(next));
+            let rest = shift.next().map_or(Duration::MAX, |next| around.now().until(next));
             event = tokio::select! {
                 biased;
                 () = &mut leave_now, if !leave_now.is_terminated() => {
@@ -163,7 +165,7 @@ impl<F: Face> Driver<F> {
                 }
                 () = until(gone_by) => return left,
                 () = &mut leave, if !left.now && !leave.is_terminated() => {
-                    left.asked_at = Some(Moment::now());
+                    left.asked_at = Some(around.now());
                     // One that never leaves has no time to be gone by.
                     gone_by = Instant::now().checked_add(at_most);
                     Event::Leave
@@ -172,7 +174,7 @@ impl<F: Face> Driver<F> {
                     Ok(event) => event,
                     Err(error) => {
                         self.failed = Some(error);
-                        left.asked_at = Some(Moment::now());
+                        left.asked_at = Some(around.now());
                         gone_by = Instant::now().checked_add(at_most);
                         Event::Failed
                     }
@@ -213,7 +215,7 @@ impl<F: Face> Driver<F> {
         self.under_way.push(Box::pin(async move {
             let Common { face, terms, .. } = &*common;
             terms.living().await;
-            let asked_at = Moment::now();
+            let asked_at = terms.around().now();
             let unsettled = unsettled.load(Ordering::SeqCst) > 0;
             let answer = terms.tenure.outage.watch(F::CLAIMS, face.claim(terms, ask)).await;
             Came::Claimed { answer, asked_at, unsettled }
@@ -238,7 +240,7 @@ impl<F: Face> Driver<F> {
 
     fn give_back(&mut self, id: Id<F::Unit>) {
         let Some(hold) = self.holds.remove(&id) else { return };
-        let Some(act) = F::act(Err(Stop::Release)) else { return };
+        let Some(act) = F::act(Err(Stop::Release), 0.0) else { return };
         let (part, key) = id;
         let ending = F::ending(&self.floor.common.terms.owner, key.clone(), part.clone(), act);
         self.floor.endings.send(Due { ending, key, part, hold, cx: None, took: Duration::ZERO });
@@ -255,7 +257,7 @@ impl<F: Face> Driver<F> {
             Came::Claimed { answer: Err(error), .. } if F::fatal(&error) => return Err(error),
             Came::Claimed { answer: Err(error), .. } => {
                 // Once per outage, not once per try.
-                if let (true, Error::Store(error)) = (std::mem::take(&mut self.silent), error) {
+                if std::mem::take(&mut self.silent) && error.of_store().is_some() {
                     self.floor.common.hooks.store_away(&error);
                 }
                 Event::Unanswered
@@ -275,12 +277,12 @@ impl<F: Face> Driver<F> {
         if units.is_empty() {
             return;
         }
-        let Common { face, hooks, heart, .. } = &*self.floor.common;
+        let Common { face, terms, hooks, heart } = &*self.floor.common;
         hooks.claimed(units.len());
         let mut grants: BTreeMap<_, (_, Vec<_>)> = BTreeMap::new();
         for unit in units {
             let span = face.span(unit);
-            let hold = unit.hold().unwrap_or_else(|| heart::hold(asked_at, span));
+            let hold = unit.hold().unwrap_or_else(|| heart::hold(asked_at, span, terms.around().clone()));
             self.running.add(&hold);
             self.holds.insert((unit.part(), unit.key()), hold.clone());
             grants.entry(unit.key()).or_insert((span, Vec::new())).1.push((unit.part(), hold));

@@ -6,6 +6,7 @@ use super::context::{Context, Terms};
 use super::handler::Task;
 use super::outcome::{Outcome, Stop};
 use crate::heart::{Hold, Leases, NOT_KEPT, Span};
+use crate::outage::OfStore;
 use crate::{Error, Result};
 use std::fmt::Debug;
 use std::future::Future;
@@ -92,7 +93,7 @@ pub trait Face: Send + Sync + Sized + 'static {
 
     /// Whether an error of a claim would be met again, and so ends the worker.
     fn fatal(error: &Error) -> bool {
-        !matches!(error, Error::Store(_))
+        error.of_store().is_none()
     }
 
     /// Commits that the first `count` units of a grant are started; whether it is still held. Only where units are
@@ -112,18 +113,19 @@ pub trait Face: Send + Sync + Sized + 'static {
     /// Begins a unit; `None` if nobody here knows it.
     fn begin(self: &Arc<Self>, cx: Context<Self::Unit>) -> Option<Task<Self::Done>>;
 
-    /// What an outcome asks of the store; `None` if the handler wrote its ending itself.
-    fn act(outcome: Outcome<Self::Done>) -> Option<Self::Act>;
+    /// What an outcome asks of the store; `None` if the handler wrote its ending itself. Chance is for the wait until the
+    /// next attempt.
+    fn act(outcome: Outcome<Self::Done>, chance: f64) -> Option<Self::Act>;
 
     /// What a time that is over asks of the store (Q6).
-    fn timed_out(error: String) -> Option<Self::Act> {
-        Self::act(Err(Stop::from(error)))
+    fn timed_out(error: String, chance: f64) -> Option<Self::Act> {
+        Self::act(Err(Stop::from(error)), chance)
     }
 
     /// What a lease that could not be kept asks of the store. The attempt counts, as an expiry would: given back, a handler
     /// that keeps its own heartbeats from the store would be begun for ever (L6).
-    fn not_kept() -> Option<Self::Act> {
-        Self::act(Err(Stop::from(NOT_KEPT)))
+    fn not_kept(chance: f64) -> Option<Self::Act> {
+        Self::act(Err(Stop::from(NOT_KEPT)), chance)
     }
 
     /// The ending write for an act.

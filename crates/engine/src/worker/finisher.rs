@@ -120,7 +120,8 @@ impl<F: Face> Writing<F> {
     /// Sends endings until all are answered or their leases are gone: together, and if that fails twice, each by itself. One of
     /// them may be held by a transaction that stays open, its handler's own for one: the others do not wait for it.
     async fn write(&self, mut left: Vec<Due<F>>) {
-        left.iter_mut().for_each(mend::<F>);
+        let around = self.common.terms.around();
+        left.iter_mut().for_each(|due| mend(due, around.chance()));
         let mut failures = 0u32;
         while !left.is_empty() {
             let parts: Vec<Vec<Due<F>>> =
@@ -153,7 +154,7 @@ impl<F: Face> Writing<F> {
             Err(error) => {
                 // Once for each outage, not for each try.
                 if self.silent.swap(false, Ordering::SeqCst) {
-                    hooks.store_away(&error);
+                    hooks.store_away(&error.into());
                 }
                 endings
             }
@@ -180,10 +181,10 @@ impl<F: Face> Writing<F> {
 }
 
 /// An ending that no store would take, such as a result of two megabytes, becomes a failure that says so.
-fn mend<F: Face>(due: &mut Due<F>) {
+fn mend<F: Face>(due: &mut Due<F>, chance: f64) {
     if let Err(invalid) = F::check(&mut due.ending) {
         let refused = Stop::from(format!("the handler's ending was refused: {invalid}"));
-        let Some(act) = F::act(Err(refused)) else { return };
+        let Some(act) = F::act(Err(refused), chance) else { return };
         *F::act_of(&mut due.ending) = act;
         // Cuts the text, which is all that could be wrong with it now.
         let _ = F::check(&mut due.ending);

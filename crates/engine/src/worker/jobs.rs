@@ -6,7 +6,6 @@ use super::handler::{Handlers, Task};
 use super::outcome::{self, Outcome};
 use super::{QueueShare, Report, Worker};
 use crate::Result;
-use crate::chance;
 use crate::clock::Moment;
 use crate::heart::{Leases, Span};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -88,8 +87,6 @@ impl Face for Jobs {
         bounds::within("queues", plan.queues.len() as u64, 1, bounds::CLAIM_QUEUES_MAX)?;
         for queue in &plan.queues {
             bounds::name("queue", &queue.name)?;
-            bounds::within("weight", queue.weight.into(), 1, 1_000)?;
-            bounds::within("concurrency", queue.concurrency.unwrap_or(1) as u64, 1, super::CONCURRENCY_MAX)?;
         }
         bounds::within("prefetch", plan.prefetch as u64, 0, super::CONCURRENCY_MAX)?;
         bounds::within("lease_ms", super::ms(face.lease), bounds::LEASE_MS.0, bounds::LEASE_MS.1)?;
@@ -130,7 +127,7 @@ impl Face for Jobs {
         for job in &mut claims.jobs {
             job.timeout_ms = job.timeout_ms.or(terms.timeout_ms);
         }
-        let limited = !self.prefetches || self.limited(&*terms.tenure.store).await;
+        let limited = !self.prefetches || self.limited(terms).await;
         let again_in = claims.again_in_ms.map(Duration::from_millis);
         Ok(Offer { units: claims.jobs, again_in, limited, held: false })
     }
@@ -148,15 +145,15 @@ impl Face for Jobs {
         self.handlers.begin(cx)
     }
 
-    fn act(outcome: Outcome<Option<String>>) -> Option<Act> {
+    fn act(outcome: Outcome<Option<String>>, chance: f64) -> Option<Act> {
         Some(match outcome {
             Ok(result) => Act::Complete { result },
-            Err(stop) => outcome::act(stop, chance::signed_unit()),
+            Err(stop) => outcome::act(stop, chance),
         })
     }
 
-    fn timed_out(error: String) -> Option<Act> {
-        Some(Act::Fail { error, retry: Retry::TimedOut { chance: chance::signed_unit() } })
+    fn timed_out(error: String, chance: f64) -> Option<Act> {
+        Some(Act::Fail { error, retry: Retry::TimedOut { chance } })
     }
 
     fn ending(owner: &str, token: Token, job: JobId, act: Act) -> Ending {
@@ -192,16 +189,16 @@ impl Standing for Jobs {}
 
 impl Jobs {
     /// Whether a limit is set on any queue of the worker, or on the engine; believed for a while.
-    async fn limited(&self, store: &dyn Store) -> bool {
+    async fn limited(&self, terms: &Terms) -> bool {
         let believed = *self.limits.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, limited)) = believed
-            && at.until(Moment::now()) < LIMITS_KNOWN_FOR
+            && at.until(terms.around().now()) < LIMITS_KNOWN_FOR
         {
             return limited;
         }
         // With the store away nothing is prefetched either.
-        let limited = self.any_limit(store).await.unwrap_or(true);
-        *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = Some((Moment::now(), limited));
+        let limited = self.any_limit(&*terms.tenure.store).await.unwrap_or(true);
+        *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = Some((terms.around().now(), limited));
         limited
     }
 

@@ -22,7 +22,7 @@
 //! // `run_until(shutdown)` in a service; `drain` ends when nothing is left to do.
 //! let report = tenure.worker().queue("images").concurrency(16).handle(resize).drain().await?;
 //! assert_eq!(report.completed, 1);
-//! assert_eq!(tenure.job(job.id).await?.unwrap().result.as_deref(), Some(r#""images/42.webp""#));
+//! assert_eq!(tenure.job(job.id).wait::<String>().await?, "images/42.webp");
 //! # Ok(()) }
 //! ```
 //!
@@ -57,7 +57,7 @@ pub use name::worker_name;
 pub use outcome::{Outcome, Outcomes, Stop};
 
 use crate::heart::Heart;
-use crate::job::Job;
+use crate::queue::Job;
 use crate::{Error, Result, Tenure};
 use context::Terms;
 pub use face::Face;
@@ -81,24 +81,24 @@ const GRACE: Duration = Duration::from_secs(30);
 /// How long a handler that was told to stop may put its things away.
 const CANCEL_GRACE: Duration = Duration::from_secs(5);
 
-/// A queue that a worker serves, with its share of the worker.
+/// A queue that a worker serves, or a stage, with its share of the worker.
 #[derive(Clone, Debug)]
-pub struct QueueShare(Share);
+pub struct QueueShare(pub(crate) Share);
 
 impl QueueShare {
-    /// A queue with weight 1 and no limit but the worker's own.
+    /// A queue or stage with weight 1 and no limit but the worker's own.
     pub fn new(name: impl Into<String>) -> QueueShare {
         QueueShare(Share { name: name.into(), weight: 1, concurrency: None })
     }
 
-    /// How often it is asked first, against the other queues' weights.
+    /// How often it is asked first, against the weights of the others.
     #[must_use]
     pub fn weight(mut self, weight: u32) -> QueueShare {
         self.0.weight = weight;
         self
     }
 
-    /// The most of its jobs in hand at once.
+    /// The most of its jobs, or units, in hand at once.
     #[must_use]
     pub fn concurrency(mut self, concurrency: usize) -> QueueShare {
         self.0.concurrency = Some(concurrency);
@@ -113,7 +113,7 @@ impl<S: Into<String>> From<S> for QueueShare {
 }
 
 /// What a worker did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Report {
     /// Jobs completed.
     pub completed: u64,
@@ -229,7 +229,7 @@ impl<F: Face> Worker<F> {
     pub(crate) fn prepare(&mut self) -> Result<()> {
         F::prepare(self)?;
         bounds::name("worker", &self.terms.owner)?;
-        bounds::within("concurrency", self.plan.concurrency as u64, 1, CONCURRENCY_MAX)?;
+        self.plan.check()?;
         if let Some(timeout_ms) = self.terms.timeout_ms {
             bounds::within("timeout_ms", timeout_ms, 1, bounds::SPAN_MS_MAX)?;
         }
@@ -239,7 +239,7 @@ impl<F: Face> Worker<F> {
     /// A heart for what it will hold.
     pub(crate) async fn heart(&self) -> Result<Arc<Heart<F::Unit>>> {
         let Terms { tenure, owner, points, .. } = &self.terms;
-        Ok(Arc::new(Heart::start(owner.clone(), tenure.apart(), points.clone()).await?))
+        Ok(Arc::new(Heart::start(tenure.around.clone(), owner.clone(), tenure.apart(), points.clone()).await?))
     }
 
     /// Works, having been prepared. What is claimed is kept by `heart`; without one, by the face itself.
@@ -295,9 +295,7 @@ impl Worker {
     /// handlers' own job types are served.
     #[must_use]
     pub fn queue(mut self, queue: impl Into<QueueShare>) -> Worker {
-        let share = queue.into().0;
-        self.plan.queues.retain(|known| known.name != share.name);
-        self.plan.queues.push(share);
+        self.plan.share(queue.into().0);
         self
     }
 

@@ -54,16 +54,16 @@ impl<D> Drop for Guarded<D> {
 
 /// Runs a unit; returns when its slot is free.
 pub(super) async fn run<F: Face>(floor: Arc<Floor<F>>, cx: Context<F::Unit>) {
-    let began = Moment::now();
+    let began = cx.around().now();
     floor.common.hooks.started(&cx);
     let Some(task) = floor.common.face.begin(cx.clone()) else {
         // Claimed by mistake: someone else may know what to do with it.
-        return floor.end(&cx, F::act(Err(Stop::Release)), began);
+        return floor.end(&cx, F::act(Err(Stop::Release), 0.0), began);
     };
     let mut task = Guarded(task);
     let why = tokio::select! {
         biased;
-        ended = &mut task.0.handle => return floor.end(&cx, F::act(told(ended)), began),
+        ended = &mut task.0.handle => return floor.end(&cx, F::act(told(ended), cx.around().chance()), began),
         why = stopped(&floor, &cx) => why,
     };
     tracing::info!(unit = ?cx.unit().part(), lease = ?cx.unit().key(), %why, "a handler was told to stop");
@@ -132,12 +132,13 @@ impl<F: Face> Floor<F> {
             return self.stopped_as(why, cx, kept);
         }
         // With the lease gone there is nothing to write; a release is refused, and the refusal is on record (L8).
-        if cx.hold().gone() { F::act(Err(Stop::Release)) } else { self.stopped_as(why, cx, Err(Stop::Release)) }
+        if cx.hold().gone() { F::act(Err(Stop::Release), 0.0) } else { self.stopped_as(why, cx, Err(Stop::Release)) }
     }
 
     /// What becomes of a unit whose handler ended after it was told to stop. One whose time was over has failed, whatever
     /// it returned (Q6).
     fn stopped_as(&self, why: Cancelled, cx: &Context<F::Unit>, outcome: Outcome<F::Done>) -> Option<F::Act> {
+        let chance = cx.around().chance();
         match (why, outcome) {
             (Cancelled::TimedOut, outcome) => {
                 let error = match outcome {
@@ -146,10 +147,10 @@ impl<F: Face> Floor<F> {
                     }
                     _ => String::new(),
                 };
-                F::timed_out(format!("took longer than {} ms{error}", cx.timeout_ms().unwrap_or(0)))
+                F::timed_out(format!("took longer than {} ms{error}", cx.timeout_ms().unwrap_or(0)), chance)
             }
-            (Cancelled::LeaseEnding, Err(Stop::Release)) => F::not_kept(),
-            (_, outcome) => F::act(outcome),
+            (Cancelled::LeaseEnding, Err(Stop::Release)) => F::not_kept(chance),
+            (_, outcome) => F::act(outcome, chance),
         }
     }
 
@@ -157,7 +158,7 @@ impl<F: Face> Floor<F> {
         let (key, part) = (cx.unit().key(), cx.unit().part());
         let Some(act) = act else { return self.common.ended(key, part) };
         let ending = F::ending(cx.owner(), key.clone(), part.clone(), act);
-        let took = began.until(Moment::now());
+        let took = began.until(cx.around().now());
         self.endings.send(Due { ending, key, part, hold: cx.hold().clone(), cx: Some(cx.clone()), took });
     }
 }
@@ -190,7 +191,7 @@ mod tests {
     async fn l5_a_handler_that_was_told_goes_on_while_its_lease_is_renewed_after_all() {
         let tenure = Tenure::on(MemoryStore::new());
         tenure.enqueue(tenure_core::queue::NewJob::new("q", "k", "1")).await.unwrap();
-        let job = tenure.claim(tenure_core::queue::Claim::new("q", "w")).await.unwrap().jobs.remove(0);
+        let job = tenure.verbs().claim(tenure_core::queue::Claim::new("q", "w")).await.unwrap().jobs.remove(0);
         let owner = "w".to_owned();
         let terms = Arc::new(Terms { tenure, owner, timeout_ms: None, shared: Arc::default(), points: None });
         let (face, hooks) = (Arc::new(Jobs::default()), Arc::new(Unwatched));
@@ -201,7 +202,7 @@ mod tests {
         let floor = Floor { common, cancel_grace, timeout_grace, endings, drop_all: dropped };
         // About to be over, and renewed before it is.
         let soon = Moment::now().after(Duration::from_millis(50));
-        let cx = Context::new(job, Arc::new(Hold::new(soon)), terms);
+        let cx = Context::new(job, Arc::new(Hold::new(soon, terms.around().clone())), terms);
         cx.hold().tell(Cancelled::LeaseEnding);
         let patience = floor.patience(&cx, Cancelled::LeaseEnding);
         let renewed = async {

@@ -7,11 +7,13 @@
 //! - a unit that was only prefetched begins after its started mark has been committed (L6);
 //! - a shift that is over has nothing in hand.
 
+use super::CONCURRENCY_MAX;
 use super::face::{Ask, Claimed, Id, Offer};
 use crate::clock::Moment;
 use crate::rest::Rest;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
+use tenure_core::{Invalid, bounds};
 
 /// After a store failure, doubling …
 const FAILED_WAIT: Duration = Duration::from_millis(100);
@@ -22,7 +24,7 @@ const SETTLE: Duration = Duration::from_millis(5);
 /// The most that one claim may take (X).
 const CLAIM_MAX: usize = 1_000;
 
-/// One queue of a worker.
+/// One queue of a worker, or one stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
     pub(crate) name: String,
@@ -41,6 +43,22 @@ pub(crate) struct Plan {
     pub(crate) grace: Duration,
     /// Go home when there is nothing left to do.
     pub(crate) drain: bool,
+}
+
+impl Plan {
+    /// Serves this one too, or otherwise than before.
+    pub(crate) fn share(&mut self, share: Share) {
+        self.queues.retain(|known| known.name != share.name);
+        self.queues.push(share);
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        for queue in &self.queues {
+            bounds::within("weight", queue.weight.into(), 1, 1_000)?;
+            bounds::within("concurrency", queue.concurrency.unwrap_or(1) as u64, 1, CONCURRENCY_MAX)?;
+        }
+        bounds::within("concurrency", self.concurrency as u64, 1, CONCURRENCY_MAX)
+    }
 }
 
 /// What happened.

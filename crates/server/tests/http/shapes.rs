@@ -68,3 +68,19 @@ async fn the_document_says_that_one_job_may_be_sent_or_many() {
     let (_, document) = Api::new().await.get("/v1/openapi.json").await;
     assert_eq!(named(&document["paths"]["/v1/queues/{queue}/jobs"]["post"]), ["NewJob", "NewJobs"]);
 }
+
+/// Descriptions come from the comments of Rust types; who reads the document knows no Rust.
+#[tokio::test]
+async fn the_document_speaks_of_json_and_not_of_rust() {
+    let api = Api::new().await;
+    let (_, document) = api.get("/v1/openapi.json").await;
+    let mut open = vec![&document];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(members) => open.extend(members.values()),
+            Value::Array(items) => open.extend(items),
+            Value::String(text) => assert!(!text.contains("`None`") && !text.contains("[`"), "{text}"),
+            _ => {}
+        }
+    }
+}

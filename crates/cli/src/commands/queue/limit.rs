@@ -56,9 +56,9 @@ impl Limit {
         let given = |set: Option<Given<u32>>| set.map(|Given(limit)| limit);
         let Some(queue) = self.queue else {
             if let Some(Given(max_running)) = self.max_running {
-                tenure.set_limit(max_running).await?;
+                tenure.verbs().set_limit(max_running).await?;
             }
-            let limits = reply::Limits { max_running: tenure.limit().await? };
+            let limits = reply::Limits { max_running: tenure.verbs().limit().await? };
             output.show(&limits, |output, limits| {
                 let limit = limits.max_running.map_or_else(|| "none".to_owned(), |limit| limit.to_string());
                 output.line(&format!("{:<20}  {limit}", "max_running"));
@@ -77,7 +77,7 @@ impl Limit {
         if change != Change::default() {
             return super::change(tenure, output, &queue, change).await;
         }
-        let queue = found(&named("queue", &queue), tenure.queue(&queue).await?)?;
+        let queue = found(&named("queue", &queue), tenure.verbs().queue(&queue).await?)?;
         output.show(&reply::Queue::from(queue), super::settings);
         Ok(())
     }
@@ -104,7 +104,7 @@ fn rate(text: &str) -> Result<Given<Rate>, String> {
 }
 
 /// A rate as [`rate`] reads it.
-pub(super) fn show_rate(rate: &reply::Rate) -> String {
+pub(super) fn show_rate(rate: Rate) -> String {
     let period = span::show(rate.period_ms);
     let period = if matches!(period.as_str(), "1s" | "1m" | "1h" | "1d") { &period[1..] } else { &period };
     format!("{}/{period}", rate.max)
@@ -137,7 +137,7 @@ mod tests {
             ("3/250ms", 3, 250, "3/250ms"),
         ] {
             assert_eq!(rate(text), Ok(Given(Some(Rate { max, period_ms }))), "{text}");
-            assert_eq!(show_rate(&reply::Rate { max, period_ms }), shown);
+            assert_eq!(show_rate(Rate { max, period_ms }), shown);
         }
         assert_eq!(rate("none"), Ok(Given(None)));
         for bad in ["", "100", "100/", "/s", "-1/s", "1.5/s", "100/parsec", "100/s/s"] {

@@ -7,6 +7,7 @@ use clap::Args;
 use std::collections::HashMap;
 use tenure::Tenure;
 use tenure::pipeline::Status;
+use tenure::serial::raw;
 use tenure_wire::pipeline::reply::{Run, Unit};
 use tenure_wire::pipeline::request::run_id;
 use tenure_wire::text;
@@ -24,11 +25,12 @@ pub(crate) struct Show {
 
 impl Show {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let run = found(&format!("run {}", self.id), tenure.run(run_id(&self.id)).await?)?;
-        output.show(&Run::whole(run), |output, run| {
+        let run = found(&format!("run {}", self.id), tenure.verbs().run(run_id(&self.id)).await?)?;
+        output.show(&Run::whole(run), |output, whole| {
+            let run = &whole.run;
             let paused = if run.paused { ", paused" } else { "" };
             output.line(&format!("run {} of {} version {}: {}{paused}", run.id, run.pipeline, run.version, run.status));
-            let stages = run.stages.as_deref().unwrap_or_default();
+            let stages = whole.stages.as_deref().unwrap_or_default();
             draw(stages).iter().for_each(|line| output.line(&text::escaped(line)));
         });
         Ok(())
@@ -92,22 +94,22 @@ fn depths(needs: &[Vec<usize>]) -> Vec<usize> {
 }
 
 fn details(stage: &Unit) -> String {
-    let mut parts = vec![format!("{:<7}", stage.status)];
+    let mut parts = vec![format!("{:<7}", stage.status.as_str())];
     parts.extend(stage.reason.map(|reason| format!("({reason})")));
     parts.extend(stage.segments.as_ref().map(|of| format!("{}/{} segments", of.done, of.all)));
-    parts.extend(stage.progress.as_ref().map(|progress| format!("progress {}", text::cut(progress.text(), 60))));
+    parts.extend(stage.progress.as_ref().map(|progress| format!("progress {}", text::cut(raw::shown(progress), 60))));
     if let (Some(worker), Some(until)) = (&stage.worker, stage.lease_expires_at) {
-        parts.push(format!("held by {worker} until {}", until.to_string()));
+        parts.push(format!("held by {worker} until {}", until));
     }
-    parts.extend(stage.retry_at.map(|at| format!("again at {}", at.to_string())));
+    parts.extend(stage.retry_at.map(|at| format!("again at {}", at)));
     if stage.attempt > 0 {
         parts.push(format!("attempt {}/{}", stage.attempt, stage.attempts_max));
     }
-    parts.push(format!("since {}", stage.updated_at.to_string()));
+    parts.push(format!("since {}", stage.updated_at));
     if !stage.needs.is_empty() {
         parts.push(format!("needs {}", stage.needs.join(", ")));
     }
-    if stage.status == Status::Error.as_str() {
+    if stage.status == Status::Error {
         parts.extend(stage.error.as_ref().map(|error| format!("error: {}", text::cut(error, 120))));
     }
     parts.join("  ")

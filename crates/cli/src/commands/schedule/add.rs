@@ -6,7 +6,6 @@ use crate::span;
 use clap::{Args, ValueEnum};
 use tenure::schedule::{CatchUp, NewSchedule};
 use tenure::{NewJob, Tenure, bounds};
-use tenure_wire::schedule::reply;
 
 /// Put a schedule in place, or change it; prints it.
 #[derive(Debug, Args)]
@@ -96,8 +95,8 @@ impl Add {
         };
         let mut schedule = NewSchedule::new(self.schedule, self.cron, job).zone(self.zone).catch_up(catch_up);
         schedule.paused = self.paused.then_some(true);
-        let schedule = tenure.put_schedule(schedule).await?;
-        output.show(&reply::Schedule::from(schedule), super::details);
+        let schedule = tenure.verbs().put_schedule(schedule).await?;
+        output.show(&schedule, super::details);
         Ok(())
     }
 }

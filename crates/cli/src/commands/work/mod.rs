@@ -28,7 +28,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::{Tenure, worker_name};
-use tenure_wire::queue::reply;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
@@ -202,7 +201,7 @@ impl Work {
         output.note(&working);
         let report = worker.run_until_either(wait(first), wait(second)).await?;
         output.note(&format!("stopped: {}", ending::summary(&report)));
-        output.show(&reply::Report::from(report), |_, _| {});
+        output.show(&report, |_, _| {});
         Ok(())
     }
 }

@@ -98,7 +98,8 @@ impl Chance {
         }
     }
 
-    pub(in crate::conformance) fn signed_unit(&mut self) -> f64 {
+    /// A number in −1 … 1.
+    pub fn signed_unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64 * 2.0 - 1.0
     }
 }

@@ -4,9 +4,6 @@ mod job;
 mod queue;
 mod worker;
 
-pub use job::{
-    Answer, Attempt, Beaten, Bulk, Cancelled, ClaimedJob, Claims, Ended, Enqueued, EnqueuedJob, Event, Job, Jobs, One,
-    Results, Retried, Seen, Timeline,
-};
-pub use queue::{Counts, Limits, Queue, Queues, Rate};
-pub use worker::{Demo, Report, Sighting, Worker, Workers};
+pub use job::{Answer, Beaten, Bulk, Cancelled, Enqueued, Job, Jobs, One, Results, Retried};
+pub use queue::{Limits, Queue, Queues};
+pub use worker::{Demo, Workers};

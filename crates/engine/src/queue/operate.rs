@@ -1,7 +1,7 @@
 //! What an operator does: settings and limits, cancel and retry, one by one or by filter, and the question why.
 
-use crate::error::only;
-use crate::{Error, Result, Tenure};
+use crate::error::{Refused, only};
+use crate::{Result, Verbs};
 use tenure_core::Explanation;
 use tenure_core::bounds;
 use tenure_core::changes::{Changed, Face, Subject};
@@ -13,7 +13,8 @@ use tenure_core::queue::{
 const BULK_STEP: u32 = 500;
 
 /// What a bulk action did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Bulk {
     /// Jobs it was carried out on.
     pub done: u64,
@@ -30,58 +31,58 @@ pub struct BulkStep {
     pub next: Option<JobId>,
 }
 
-impl Tenure {
+impl Verbs<'_> {
     /// Changes a queue's settings; a queue that is not there yet is created. Binds claims that begin after it (Q8).
-    pub async fn change_queue(&self, name: &str, change: Change) -> Result<QueueInfo> {
+    pub async fn change_queue(self, name: &str, change: Change) -> Result<QueueInfo> {
         bounds::name("queue", name)?;
         change.check()?;
-        Ok(self.store.change(name, change).await?)
+        Ok(self.tenure.store.change(name, change).await?)
     }
 
     /// The most jobs that may run at once in the whole engine (Q8).
-    pub async fn limit(&self) -> Result<Option<u32>> {
-        Ok(self.store.limit().await?)
+    pub async fn limit(self) -> Result<Option<u32>> {
+        Ok(self.tenure.store.limit().await?)
     }
 
     /// Sets the most jobs that may run at once. Lowering it takes nothing away; it stops new claims until fewer run.
-    pub async fn set_limit(&self, max_running: Option<u32>) -> Result<()> {
+    pub async fn set_limit(self, max_running: Option<u32>) -> Result<()> {
         check_running("max_running", max_running)?;
-        Ok(self.store.set_limit(max_running).await?)
+        Ok(self.tenure.store.set_limit(max_running).await?)
     }
 
     /// What was changed about a queue, a schedule, a domain, a pipeline or the store, oldest first: the last hundred
     /// changes of ninety days (L8). `None` if there is and was no such thing.
-    pub async fn changes(&self, of: Subject) -> Result<Option<Vec<Changed>>> {
+    pub async fn changes(self, of: Subject) -> Result<Option<Vec<Changed>>> {
         match of.face {
             Face::Queue | Face::Schedule | Face::Pipeline => bounds::name(of.face.as_str(), &of.name)?,
             Face::Domain => bounds::key("domain", &of.name)?,
             Face::Store => {}
         }
-        let changes = self.store.changes(of.clone()).await?;
+        let changes = self.tenure.store.changes(of.clone()).await?;
         let known = !changes.is_empty()
             || match of.face {
-                Face::Queue => self.store.queue(&of.name).await?.is_some(),
-                Face::Schedule => self.store.schedule(&of.name).await?.is_some(),
-                Face::Pipeline => self.store.pipeline(&of.name, None).await?.is_some(),
-                Face::Domain => self.store.domain(&of.name).await?.is_some(),
+                Face::Queue => self.tenure.store.queue(&of.name).await?.is_some(),
+                Face::Schedule => self.tenure.store.schedule(&of.name).await?.is_some(),
+                Face::Pipeline => self.tenure.store.pipeline(&of.name, None).await?.is_some(),
+                Face::Domain => self.tenure.store.domain(&of.name).await?.is_some(),
                 Face::Store => of.name.is_empty(),
             };
         Ok(known.then_some(changes))
     }
 
     /// Ends a job: a waiting one at once, a running one by asking its holder, or with `force` now (L11).
-    pub async fn cancel(&self, job: JobId, reason: Option<&str>, force: bool) -> Result<Status> {
+    pub async fn cancel(self, job: JobId, reason: Option<&str>, force: bool) -> Result<Status> {
         let action = Action::Cancel { reason: reason.map(str::to_owned), force };
         self.operate(Operation { job, action }).await
     }
 
     /// Puts a finished job back, with its attempts anew. Its token keeps growing (L9, L2).
-    pub async fn retry(&self, job: JobId) -> Result<Status> {
+    pub async fn retry(self, job: JobId) -> Result<Status> {
         self.operate(Operation { job, action: Action::Retry }).await
     }
 
     /// Carries an action out on every job that matches now, in bounded steps. `progress` is told after each.
-    pub async fn operate_all(&self, filter: Filter, action: Action, mut progress: impl FnMut(Bulk)) -> Result<Bulk> {
+    pub async fn operate_all(self, filter: Filter, action: Action, mut progress: impl FnMut(Bulk)) -> Result<Bulk> {
         let mut total = Bulk::default();
         let mut before = None;
         loop {
@@ -95,7 +96,7 @@ impl Tenure {
     }
 
     /// One bounded step of a bulk action, on the newest matching jobs below `before`; `next` goes on where it ended.
-    pub async fn operate_step(&self, filter: Filter, mut action: Action, before: Option<JobId>) -> Result<BulkStep> {
+    pub async fn operate_step(self, filter: Filter, mut action: Action, before: Option<JobId>) -> Result<BulkStep> {
         action.check()?;
         let wanted = |status: Status| status.terminal() == (action == Action::Retry);
         if filter.status.is_some_and(|status| !wanted(status)) {
@@ -111,7 +112,7 @@ impl Tenure {
             .collect();
         let mut bulk = Bulk::default();
         if !operations.is_empty() {
-            for answer in self.store.operate(operations).await? {
+            for answer in self.tenure.store.operate(operations).await? {
                 match answer {
                     Ok(_) => bulk.done += 1,
                     Err(Refusal::Absent | Refusal::Terminal | Refusal::NotTerminal | Refusal::Busy) => {
@@ -124,22 +125,22 @@ impl Tenure {
     }
 
     /// Why a job is not running now, in one sentence and its reasons.
-    pub async fn explain(&self, job: JobId) -> Result<Option<Explanation>> {
-        let Some(situation) = self.store.situation(job).await? else { return Ok(None) };
-        let now = self.store.now().await?;
+    pub async fn explain(self, job: JobId) -> Result<Option<Explanation>> {
+        let Some(situation) = self.tenure.store.situation(job).await? else { return Ok(None) };
+        let now = self.tenure.store.now().await?;
         Ok(Some(explain(&situation, now)))
     }
 
-    async fn operate(&self, mut operation: Operation) -> Result<Status> {
+    async fn operate(self, mut operation: Operation) -> Result<Status> {
         operation.action.check()?;
-        only(self.store.operate(vec![operation]).await?)?.map_err(Error::Refused)
+        only(self.tenure.store.operate(vec![operation]).await?)?.map_err(|refusal| Refused::Job(refusal).into())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::NewJob;
+    use crate::{NewJob, Tenure};
     use tenure_memory::MemoryStore;
 
     #[tokio::test]
@@ -147,11 +148,11 @@ mod tests {
         let tenure = Tenure::on(MemoryStore::new());
         tenure.enqueue_all(vec![NewJob::new("q", "k", "1"); 501]).await.unwrap();
         let cancel = || Action::Cancel { reason: None, force: false };
-        let first = tenure.operate_step(Filter::default(), cancel(), None).await.unwrap();
+        let first = tenure.verbs().operate_step(Filter::default(), cancel(), None).await.unwrap();
         assert_eq!((first.bulk, first.next), (Bulk { done: 500, passed_over: 0 }, Some(JobId(2))));
-        let last = tenure.operate_step(Filter::default(), cancel(), first.next).await.unwrap();
+        let last = tenure.verbs().operate_step(Filter::default(), cancel(), first.next).await.unwrap();
         assert_eq!((last.bulk, last.next), (Bulk { done: 1, passed_over: 0 }, None));
-        let again = tenure.operate_all(Filter::default(), cancel(), |_| {}).await.unwrap();
+        let again = tenure.verbs().operate_all(Filter::default(), cancel(), |_| {}).await.unwrap();
         assert_eq!(again, Bulk::default());
     }
 }

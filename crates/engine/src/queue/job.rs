@@ -71,6 +71,14 @@ pub(crate) fn to_json<T: Serialize + ?Sized>(field: &str, value: &T) -> Result<S
         .map_err(|error| Error::Invalid(Invalid::new(Code::JsonSyntax, field, "a value that has a JSON form", error)))
 }
 
+/// JSON text of the store's as a value of the caller's.
+pub(crate) fn from_json<T: DeserializeOwned>(field: &str, text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| {
+        let limit = format!("a {field} that reads as {}", std::any::type_name::<T>());
+        Error::Invalid(Invalid::new(Code::JsonSyntax, field, limit, error))
+    })
+}
+
 /// What a handler returned, as JSON text; `()` has nothing to keep.
 pub(crate) fn to_json_kept<T: Serialize + ?Sized>(field: &str, value: &T) -> Result<Option<String>> {
     Ok(Some(to_json(field, value)?).filter(|json| json != "null"))
