@@ -78,7 +78,7 @@ async fn in_store(settings: &Settings, url: &str) -> Result<()> {
         let mut took = Vec::new();
         for _ in 0..CALLS {
             let began = Instant::now();
-            let jobs = tenure.claim(Claim::new("busy", WORKER).max(max).lease_ms(3_600_000)).await?.jobs;
+            let jobs = tenure.verbs().claim(Claim::new("busy", WORKER).max(max).lease_ms(3_600_000)).await?.jobs;
             took.push(began.elapsed());
             anyhow::ensure!(jobs.len() == max as usize, "only {} of {max} jobs were claimed", jobs.len());
             held.extend(jobs);
@@ -88,7 +88,7 @@ async fn in_store(settings: &Settings, url: &str) -> Result<()> {
     let mut took = Vec::new();
     for job in held.drain(..CALLS) {
         let began = Instant::now();
-        tenure.complete(job.id, WORKER, job.token, None).await?;
+        tenure.verbs().complete(job.id, WORKER, job.token, None).await?;
         took.push(began.elapsed());
     }
     print("complete", took);
@@ -96,16 +96,19 @@ async fn in_store(settings: &Settings, url: &str) -> Result<()> {
     for n in 0..CALLS {
         tenure.enqueue(NewJob::new("tenants", "k0", "1").limit_key(format!("small-{}", n % 50))).await?;
         let began = Instant::now();
-        let jobs = tenure.claim(Claim::new("tenants", WORKER)).await?.jobs;
+        let jobs = tenure.verbs().claim(Claim::new("tenants", WORKER)).await?.jobs;
         took.push(began.elapsed());
         let job = jobs.first().context("another tenant's job is claimed beside the one at its limit")?;
-        tenure.complete(job.id, WORKER, job.token, None).await?;
+        tenure.verbs().complete(job.id, WORKER, job.token, None).await?;
     }
     print("claim of another tenant's job", took);
     let mut took = Vec::new();
     for _ in 0..CALLS {
         let began = Instant::now();
-        anyhow::ensure!(tenure.claim(Claim::new("tenants", WORKER)).await?.jobs.is_empty(), "the tenant has its limit");
+        anyhow::ensure!(
+            tenure.verbs().claim(Claim::new("tenants", WORKER)).await?.jobs.is_empty(),
+            "the tenant has its limit"
+        );
         took.push(began.elapsed());
     }
     print("claim where only the tenant at its limit waits", took);
@@ -124,7 +127,7 @@ async fn in_store(settings: &Settings, url: &str) -> Result<()> {
         let mut took = Vec::new();
         for _ in 0..CALLS {
             let began = Instant::now();
-            tenure.jobs(filter.clone(), None, 100).await?;
+            tenure.verbs().jobs(filter.clone(), None, 100).await?;
             took.push(began.elapsed());
         }
         print(what, took);
@@ -132,14 +135,14 @@ async fn in_store(settings: &Settings, url: &str) -> Result<()> {
     let mut took = Vec::new();
     for _ in 0..CALLS {
         let began = Instant::now();
-        tenure.queue("busy").await?;
+        tenure.verbs().queue("busy").await?;
         took.push(began.elapsed());
     }
     print("a queue with its counts", took);
     let mut took = Vec::new();
     for _ in 0..CALLS {
         let began = Instant::now();
-        tenure.explain(parked).await?.context("the parked job is explained")?;
+        tenure.verbs().explain(parked).await?.context("the parked job is explained")?;
         took.push(began.elapsed());
     }
     print("explain of a parked job", took);
@@ -151,11 +154,11 @@ async fn fill(settings: &Settings, url: &str, tenure: &Tenure) -> Result<i64> {
     let client = connect(url).await?;
     client.batch_execute("SET synchronous_commit = off").await?;
     // A tenant at its limit, by its own doing: one job of it runs.
-    tenure.change_queue("tenants", Change { max_running_per_key: Some(Some(1)), ..Change::default() }).await?;
+    tenure.verbs().change_queue("tenants", Change { max_running_per_key: Some(Some(1)), ..Change::default() }).await?;
     tenure.enqueue(NewJob::new("tenants", "k0", "1").limit_key("big")).await?;
-    let claims = tenure.claim(Claim::new("tenants", WORKER).lease_ms(3_600_000 * 10)).await?;
+    let claims = tenure.verbs().claim(Claim::new("tenants", WORKER).lease_ms(3_600_000 * 10)).await?;
     anyhow::ensure!(claims.jobs.len() == 1, "the tenant's first job runs");
-    tenure.change_queue("busy", Change::default()).await?;
+    tenure.verbs().change_queue("busy", Change::default()).await?;
 
     let began = Instant::now();
     let mut next: i64 = 1_000;

@@ -18,7 +18,7 @@ struct Rule {
     finds: fn(&str) -> bool,
 }
 
-const RULES: [Rule; 3] = [
+const RULES: [Rule; 4] = [
     Rule {
         because: "core is pure: time, chance and the world are arguments",
         folders: &["crates/core/src"],
@@ -40,6 +40,12 @@ const RULES: [Rule; 3] = [
         folders: &["crates"],
         except: &[],
         finds: glues_sql,
+    },
+    Rule {
+        because: "the engine takes clock, chance and threads from its surroundings, which a simulator may own",
+        folders: &["crates/engine/src"],
+        except: &["surroundings.rs", "clock.rs", "chance.rs"],
+        finds: |code| ["Moment::now", "chance::signed_unit", "std::thread"].iter().any(|word| code.contains(word)),
     },
 ];
 
@@ -119,6 +125,11 @@ mod tests {
     fn a_clock_in_core_is_found_but_not_in_comments_or_tests() {
         let text = "// Instant::now is not for us\nlet a = Instant::now();\n#[cfg(test)]\nlet b = Instant::now();\n";
         assert_eq!(lines(0, text), [2]);
+    }
+
+    #[test]
+    fn a_clock_of_the_engines_own_is_found() {
+        assert_eq!(lines(3, "let a = around.now();\nlet b = Moment::now();\n"), [2]);
     }
 
     #[test]

@@ -81,11 +81,11 @@ async fn in_calls(tenure: &Tenure, backend: Backend, names: &[Arc<str>], pairs: 
     while n < pairs {
         let turn = n..(n + batch).min(pairs);
         let acquires = turn.clone().map(|n| acquire(names, n)).collect();
-        let answers = tenure.domain_acquire_all(acquires).await?;
+        let answers = tenure.verbs().domain_acquire_all(acquires).await?;
         let writes = turn.clone().zip(answers).map(|(n, answer)| {
             Ok(Held { domain: names[n as usize % names.len()].clone(), token: token(answer.ok())? })
         });
-        let answers = tenure.domain_succeed_all(writes.collect::<Result<_>>()?).await?;
+        let answers = tenure.verbs().domain_succeed_all(writes.collect::<Result<_>>()?).await?;
         ensure!(answers.iter().all(Result::is_ok), "a succeed was refused");
         n = turn.end;
     }
@@ -96,12 +96,12 @@ async fn in_calls(tenure: &Tenure, backend: Backend, names: &[Arc<str>], pairs: 
 async fn advancing(tenure: &Tenure, backend: Backend, names: &[Arc<str>], pairs: u64, batch: u64) -> Result<f64> {
     let names = &names[..names.len().min(batch as usize)];
     let first = (0..names.len() as u64).map(|n| acquire(names, n)).collect();
-    let answers = tenure.domain_acquire_all(first).await?;
+    let answers = tenure.verbs().domain_acquire_all(first).await?;
     let mut tokens: Vec<Token> = answers.into_iter().map(|answer| token(answer.ok())).collect::<Result<_>>()?;
     let began = Stopwatch::start(backend);
     for round in 1..=pairs.div_ceil(names.len() as u64) {
         let advances = names.iter().zip(&tokens).map(|(name, token)| Advance::new(name.clone(), *token).next(round));
-        let answers = tenure.domain_advance_all(advances.collect()).await?;
+        let answers = tenure.verbs().domain_advance_all(advances.collect()).await?;
         let next = answers.into_iter().map(|answer| {
             let next = answer.ok().context("an advance was refused")?.next.context("nothing came next")?;
             token(next.1.ok())

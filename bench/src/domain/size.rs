@@ -46,9 +46,9 @@ async fn idle_domains(tenure: &Tenure, count: u64) -> Result<()> {
     let names: Vec<Arc<str>> = (0..count).map(|n| format!("customer-{n:012}").into()).collect();
     for call in names.chunks(CALL) {
         let acquires = call.iter().map(|name| Acquire::new(name.clone(), 1)).collect();
-        let answers = tenure.domain_acquire_all(acquires).await?;
+        let answers = tenure.verbs().domain_acquire_all(acquires).await?;
         let writes = call.iter().zip(answers).map(|(name, answer)| Ok(Held::new(name.clone(), token(answer.ok())?)));
-        let done = tenure.domain_succeed_all(writes.collect::<Result<_>>()?).await?;
+        let done = tenure.verbs().domain_succeed_all(writes.collect::<Result<_>>()?).await?;
         ensure!(done.iter().all(Result::is_ok), "a succeed was refused");
     }
     Ok(())
@@ -57,19 +57,19 @@ async fn idle_domains(tenure: &Tenure, count: u64) -> Result<()> {
 /// The time of one advance in a domain where `waiting` offsets wait, or each offset is named.
 async fn one_domain(tenure: &Tenure, backend: Backend, name: &str, waiting: u64) -> Result<f64> {
     let domain = tenure.domain(name);
-    let mut held = token(Some(domain.try_acquire(0).await?))?;
+    let mut held = token(Some(domain.try_acquire(0).await?.answer()))?;
     // Many of one domain in one call are asked one after the other: the calls are short.
     for first in (1..=waiting).step_by(CALL) {
         let last = (first + CALL as u64 - 1).min(waiting);
         let acquires = (first..=last).map(|offset| Acquire::new(name, offset)).collect();
-        let answers = tenure.domain_acquire_all(acquires).await?;
+        let answers = tenure.verbs().domain_acquire_all(acquires).await?;
         ensure!(answers.iter().all(|answer| matches!(answer, Ok(Acquired::Enqueued { .. }))), "one does not wait");
     }
     let advances = advances(backend);
     let began = Stopwatch::start(backend);
     for offset in 1..=advances {
         let advance = vec![Advance::new(name, held).next(offset)];
-        let advanced = tenure.domain_advance_all(advance).await?.remove(0)?;
+        let advanced = tenure.verbs().domain_advance_all(advance).await?.remove(0)?;
         held = token(advanced.next.context("nothing came next")?.1.ok())?;
     }
     Ok(began.seconds() * 1e6 / advances as f64)
@@ -78,14 +78,14 @@ async fn one_domain(tenure: &Tenure, backend: Backend, name: &str, waiting: u64)
 /// The time of one advance in a domain whose ended offsets leave a hole after each.
 async fn ragged(tenure: &Tenure, backend: Backend, ranges: u64) -> Result<f64> {
     let domain = tenure.domain("ragged");
-    let mut held = token(Some(domain.try_acquire(0).await?))?;
+    let mut held = token(Some(domain.try_acquire(0).await?.answer()))?;
     let advances = advances(backend);
     let mut began = Stopwatch::start(backend);
     for n in 1..=ranges + advances {
         if n == ranges + 1 {
             began = Stopwatch::start(backend);
         }
-        let advanced = domain.advance(held, Some(2 * n)).await?;
+        let advanced = tenure.verbs().domain_advance(Advance::new("ragged", held).next(2 * n)).await?;
         held = token(advanced.next.context("nothing came next")?.1.ok())?;
     }
     Ok(began.seconds() * 1e6 / advances as f64)

@@ -68,7 +68,7 @@ async fn measure(settings: &Settings) -> Result<()> {
         let needs: Vec<String> = (n > 0).then(|| name(n - 1)).into_iter().collect();
         definition = definition.stage(Stage::new(name(n)).needs(needs));
     }
-    tenure.apply_pipeline(definition).await?;
+    tenure.verbs().apply_pipeline(definition).await?;
     println!("{} runs × {} stages on {}\n", settings.runs, settings.stages, tenure.describe().await?);
     println!("| runs ended before | advances | orchestrator per advance | whole run |\n| ---: | ---: | ---: | ---: |");
     let per_row = settings.runs / ROWS;
@@ -85,7 +85,7 @@ async fn measure(settings: &Settings) -> Result<()> {
         println!("| {} | {advances} | {each:.0} µs | {whole:.2} ms |", row * (per_row / WAVE * WAVE));
     }
     let open = Filter { status: Some(RunStatus::Running), ..Filter::default() };
-    ensure!(tenure.runs(open, None, 1).await?.items.is_empty(), "a run was left open");
+    ensure!(tenure.verbs().runs(open, None, 1).await?.items.is_empty(), "a run was left open");
     let mut took = handovers(&tenure, settings.stages).await?;
     took.sort_unstable();
     let ms = |part: usize| took[(took.len() - 1) * part / 100].as_secs_f64() * 1e3;
@@ -96,11 +96,11 @@ async fn measure(settings: &Settings) -> Result<()> {
 /// Runs one after the other, with an orchestrator beside: how long each stage waited for its turn.
 async fn handovers(tenure: &Tenure, stages: u64) -> Result<Vec<Duration>> {
     let orchestrator = tenure.clone();
-    let orchestrating = tokio::spawn(async move { orchestrator.keep_pipelines().await });
+    let orchestrating = tokio::spawn(async move { orchestrator.orchestrator().keep_advancing().await });
     let worker = tenure.stage_worker();
     let mut took = Vec::new();
     while took.len() < HANDOVERS as usize {
-        tenure.start_run(NewRun::new("bench", "1")).await?;
+        tenure.verbs().start_run(NewRun::new("bench", "1")).await?;
         let mut completed_at: Option<Instant> = None;
         for n in 0..stages {
             let claim = Claim::new("bench", format!("s{n}"), "bench");
@@ -119,7 +119,7 @@ async fn handovers(tenure: &Tenure, stages: u64) -> Result<Vec<Duration>> {
 async fn wave(tenure: &Tenure, stages: u64) -> Result<(u64, Duration)> {
     let (orchestrator, worker) = (tenure.orchestrator(), tenure.stage_worker());
     for _ in 0..WAVE {
-        tenure.start_run(NewRun::new("bench", "1")).await?;
+        tenure.verbs().start_run(NewRun::new("bench", "1")).await?;
     }
     let (mut advances, mut spent) = (0, Duration::ZERO);
     for n in 0..=stages {

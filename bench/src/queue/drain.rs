@@ -98,7 +98,7 @@ async fn by_one(tenure: Tenure, owner: String, batch: u32) -> Result<u64> {
     let claim = Claim::new(QUEUE, &owner).max(batch).shared(batch).lease_ms(LEASE_MS);
     let mut finished = 0;
     loop {
-        let claims = tenure.claim(claim.clone()).await?;
+        let claims = tenure.verbs().claim(claim.clone()).await?;
         // What the other tasks hold is theirs to finish.
         if claims.jobs.is_empty() {
             return Ok(finished);
@@ -109,7 +109,7 @@ async fn by_one(tenure: Tenure, owner: String, batch: u32) -> Result<u64> {
             token: job.token,
             act: Act::Complete { result: None },
         });
-        for ended in tenure.finish_all(endings.collect()).await? {
+        for ended in tenure.verbs().finish_all(endings.collect()).await? {
             ensure!(!ended?.already, "a job was finished twice");
             finished += 1;
         }

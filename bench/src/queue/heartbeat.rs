@@ -26,7 +26,7 @@ pub(crate) async fn measure(bench: &Bench, backend: Backend, table: &mut Table) 
     let mut beats = Vec::new();
     let mut running = 0;
     while running < RUNNING {
-        let claims = place.tenure.claim(claim.clone()).await?;
+        let claims = place.tenure.verbs().claim(claim.clone()).await?;
         ensure!(!claims.jobs.is_empty(), "only {running} of {RUNNING} jobs were claimed");
         running += claims.jobs.len() as u64;
         beats.push(Beat::shared(OWNER, claims.jobs[0].token));
@@ -35,7 +35,7 @@ pub(crate) async fn measure(bench: &Bench, backend: Backend, table: &mut Table) 
     let mut rounds = Vec::with_capacity(ROUNDS);
     for _ in 0..ROUNDS {
         let began = Instant::now();
-        let beaten = place.tenure.heartbeats(beats.clone()).await?;
+        let beaten = place.tenure.verbs().heartbeats(beats.clone()).await?;
         rounds.push(began.elapsed());
         for one in beaten {
             one?;

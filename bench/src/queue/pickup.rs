@@ -78,10 +78,10 @@ async fn waits(enqueuer: &Tenure, waiter: &Tenure) -> Result<Vec<(Duration, Dura
 async fn wait(tenure: Tenure, pickups: mpsc::UnboundedSender<(tenure::JobId, Instant)>) -> Result<()> {
     let claim = Claim::new(QUEUE, OWNER);
     loop {
-        let claims = tenure.claim_within(claim.clone(), PATIENCE).await?;
+        let claims = tenure.verbs().claim_within(claim.clone(), PATIENCE).await?;
         let at = Instant::now();
         for job in claims.jobs {
-            tenure.complete(job.id, OWNER, job.token, None).await?;
+            tenure.verbs().complete(job.id, OWNER, job.token, None).await?;
             if pickups.send((job.id, at)).is_err() {
                 return Ok(());
             }

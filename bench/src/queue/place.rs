@@ -103,7 +103,7 @@ impl Place {
 
     /// Holds the store to its word: all `jobs` jobs are completed in it, and nothing is left.
     pub(crate) async fn check_drained(&self, jobs: u64) -> Result<()> {
-        let info = self.tenure.queue(QUEUE).await?.context("the queue is gone")?;
+        let info = self.tenure.verbs().queue(QUEUE).await?.context("the queue is gone")?;
         let counts = info.counts.shown();
         let expected = jobs.min(tenure::bounds::COUNT_MAX);
         ensure!((counts.queued, counts.running) == (0, 0), "left after the drain: {counts:?}");

@@ -93,7 +93,7 @@ async fn on(tenure: &Tenure, settings: &Settings, store: &str, table: &mut Table
     let chunks = (0..settings.chunks).map(|n| NewChunk::new(format!("{n:064x}")).payload(format!("[{n}]")));
     let plan = Plan::new("bench").chunks(chunks);
     let began = Instant::now();
-    let sync = tenure.plan_sync(plan).await?.id;
+    let sync = tenure.verbs().plan_sync(plan).await?.id;
     let rate = settings.chunks as f64 / began.elapsed().as_secs_f64();
     table.add("plan in one call", "chunks/s", store, rate);
 
@@ -123,10 +123,10 @@ async fn on(tenure: &Tenure, settings: &Settings, store: &str, table: &mut Table
     table.add("claim, with all but the last done", "ms ↓", store, late);
     table.add("late claim ÷ early claim", "ratio ↓", store, late / early);
 
-    let held = tenure.claim_sync(SyncClaim::new("bench")).await?.context("the sync waits")?;
+    let held = tenure.verbs().claim_sync(SyncClaim::new("bench")).await?.context("the sync waits")?;
     let ending = Ending { unit: Unit::sync(sync), owner: "bench".to_owned(), token: held.token, act: Act::done() };
     let began = Instant::now();
-    ensure!(!tenure.finish_sync(ending).await?.already, "the sync was completed before");
+    ensure!(!tenure.verbs().finish_sync(ending).await?.already, "the sync was completed before");
     table.add("complete the sync", "ms ↓", store, began.elapsed().as_secs_f64() * 1e3);
     Ok(())
 }
@@ -142,10 +142,13 @@ async fn drain(
     let mut own = Vec::new();
     loop {
         let began = Instant::now();
-        match tenure.claim_chunk(ChunkClaim::new(sync, &owner)).await? {
+        match tenure.verbs().claim_chunk(ChunkClaim::new(sync, &owner)).await? {
             Ok(chunk) => {
                 own.push((counter.fetch_add(1, Ordering::Relaxed), began.elapsed().as_secs_f64() * 1e3));
-                ensure!(!tenure.complete_chunk(&chunk, &owner, Some(1)).await?.already, "a chunk was completed twice");
+                ensure!(
+                    !tenure.verbs().complete_chunk(&chunk, &owner, Some(1)).await?.already,
+                    "a chunk was completed twice"
+                );
             }
             // What the other tasks hold is theirs to finish.
             Err(idle) => {

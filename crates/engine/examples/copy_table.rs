@@ -11,7 +11,7 @@
 
 use std::error::Error;
 use tenure::Tenure;
-use tenure::sync::{ClaimedChunk, NewChunk, Plan, Refused, State, Synced};
+use tenure::sync::{ClaimedChunk, NewChunk, Refused, State, Synced};
 use tenure::{rusqlite, tokio_postgres};
 
 type Failed = Box<dyn Error + Send + Sync>;
@@ -34,9 +34,9 @@ async fn main() -> Result<(), Failed> {
     // One chunk for each range of ids. If a copy was begun and not finished, this one goes on with it.
     let chunks =
         (0..=last_id(&source)? / CHUNK).map(|n| NewChunk::new(format!("{}-{}", n * CHUNK, (n + 1) * CHUNK - 1)));
-    let sync = match tenure.plan_sync(Plan::new("item").attempts_max(100).chunks(chunks)).await {
+    let sync = match tenure.matrix("item").plan(chunks).attempts_max(100).await {
         Ok(planned) => planned.id,
-        Err(tenure::Error::Sync(Refused::Unfinished { id })) => id,
+        Err(tenure::Error::Refused(tenure::Refused::Sync(Refused::Unfinished { id }))) => id,
         Err(error) => return Err(error.into()),
     };
     let owner = format!("copy:{}", std::process::id());
@@ -75,7 +75,7 @@ async fn copy(
     for (id, name) in &rows {
         transaction.execute("insert into item (id, name) values ($1, $2)", &[id, name]).await?;
     }
-    tenure.complete_chunk_in(&mut transaction, &chunk, &owner, Some(rows.len() as u64), None).await?;
+    tenure.verbs().complete_chunk_in(&mut transaction, &chunk, &owner, Some(rows.len() as u64), None).await?;
     transaction.commit().await?;
     println!("copied {}", chunk.chunk_hash);
     Ok(Synced::completed())

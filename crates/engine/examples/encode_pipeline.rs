@@ -258,17 +258,17 @@ fn expand(mut bytes: &[u8]) -> Vec<u8> {
 /// Works beside an orchestrator until a run has ended; the checksum of what was published.
 pub(crate) async fn finish(tenure: &Tenure, run: RunId, folder: &str) -> tenure::Result<String> {
     let ended = async {
-        while !tenure.run(run).await?.is_some_and(|(run, _)| run.status.terminal()) {
+        while !tenure.run(run).info().await?.status.terminal() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         tenure::Result::Ok(())
     };
     let work = stages(tenure, folder).run_until(async { drop(ended.await) });
     tokio::select! {
-        () = tenure.keep_pipelines() => {}
+        () = tenure.upkeep() => {}
         report = work => drop(report?),
     }
-    let (found, _) = tenure.run(run).await?.expect("a run is kept for seven days");
+    let found = tenure.run(run).info().await?;
     assert_eq!(found.status, RunStatus::Done);
     let published = std::fs::read(format!("{folder}/published/{run}")).expect("what was published is there");
     Ok(blake3(&published))
@@ -285,12 +285,12 @@ pub(crate) async fn main() -> tenure::Result<()> {
 /// Takes up the run that is not finished, or starts one, and sees it to its end.
 pub(crate) async fn run(url: &str, folder: &str) -> tenure::Result<()> {
     let tenure = Tenure::open(url).await?;
-    tenure.apply_pipeline(definition()).await?;
+    tenure.apply(definition()).await?;
     // What an earlier process left is taken up.
     let unfinished = Filter { pipeline: Some("encode".to_owned()), status: Some(RunStatus::Running) };
-    let run = match tenure.runs(unfinished, None, 1).await?.items.first() {
+    let run = match tenure.verbs().runs(unfinished, None, 1).await?.items.first() {
         Some(run) => run.id,
-        None => tenure.start_run(NewRun::new("encode", "7")).await?,
+        None => tenure.verbs().start_run(NewRun::new("encode", "7")).await?,
     };
     println!("run {run} published {}", finish(&tenure, run, folder).await?);
     Ok(())

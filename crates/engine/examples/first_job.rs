@@ -6,26 +6,26 @@
 //! cargo run -p tenure --example first_job
 //! ```
 
-use tenure::{Beat, Claim, NewJob, Status, Tenure};
+use serde_json::json;
+use std::time::Duration;
+use tenure::{NewJob, Status, Tenure};
 
 #[tokio::main]
 pub(crate) async fn main() -> tenure::Result<()> {
     let tenure = Tenure::open("memory:").await?; // or sqlite:tenure.db, or postgres://…
     let id = tenure.enqueue(NewJob::new("images", "resize", r#"{"asset":42}"#)).await?.id;
 
-    let claims = tenure.claim(Claim::new("images", "worker-1").lease_ms(30_000)).await?;
-    let job = &claims.jobs[0];
-    tenure.heartbeat(Beat::new(id, "worker-1", job.token).checkpoint(r#"{"tile":7}"#)).await?;
-    let ended = tenure.complete(id, "worker-1", job.token, Some(r#""42.webp""#.to_owned())).await?;
-    assert_eq!(ended.status, Status::Completed);
-
+    let claim = tenure.queue("images").claim().worker("worker-1").lease(Duration::from_secs(30));
+    let job = claim.one().await?.expect("one waits");
+    job.checkpoint(&json!({"tile": 7})).await?;
     // A reply may get lost, so an ending may be sent again. It is answered as the first time and happens once.
-    let again = tenure.complete(id, "worker-1", job.token, None).await?;
-    assert!(again.already);
+    let resent = job.clone();
+    assert_eq!(job.complete("42.webp").await?.status, Status::Completed);
+    assert!(resent.complete("42.webp").await?.already);
 
-    let job = tenure.job(id).await?.expect("a finished job stays on record");
+    let job = tenure.job(id).info().await?;
     assert_eq!((job.status, job.attempt), (Status::Completed, 1));
-    assert_eq!(job.result.as_deref(), Some(r#""42.webp""#));
-    println!("job {id} is {}, result {}", job.status, job.result.unwrap_or_default());
+    let result: String = tenure.job(id).wait().await?;
+    println!("job {id} is {}, result {result}", job.status);
     Ok(())
 }

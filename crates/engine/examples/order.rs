@@ -7,7 +7,7 @@
 //! ```
 
 use tenure::rusqlite::{Connection, TransactionBehavior::Immediate};
-use tenure::{Claim, Error, LostReason, NewJob, Status, Tenure};
+use tenure::{Error, LostReason, NewJob, Status, Tenure};
 
 #[tokio::main]
 pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -16,38 +16,40 @@ pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let tenure = Tenure::open(&format!("sqlite:{}", file.display())).await?;
     let mut shop = Connection::open(&file)?;
     shop.execute_batch("CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT NOT NULL)")?;
+    let ship = |order: u32| NewJob::new("shipping", "ship", format!(r#"{{"order":{order}}}"#));
 
     // The payment is declined after both were written: neither is there.
     let mut tx = shop.transaction_with_behavior(Immediate)?;
     tx.execute("INSERT INTO orders VALUES (1, 'new')", [])?;
-    tenure.enqueue_in(&mut tx, NewJob::new("shipping", "ship", r#"{"order":1}"#)).await?;
+    tenure.enqueue(ship(1)).in_tx(&mut tx).await?;
     tx.rollback()?;
     assert_eq!(orders(&shop)?, []);
-    assert_eq!(tenure.queue("shipping").await?, None);
+    assert_eq!(tenure.queue("shipping").info().await.unwrap_err().code(), "not_found");
 
     // The next one is paid: both are.
     let mut tx = shop.transaction_with_behavior(Immediate)?;
     tx.execute("INSERT INTO orders VALUES (2, 'new')", [])?;
-    tenure.enqueue_in(&mut tx, NewJob::new("shipping", "ship", r#"{"order":2}"#)).await?;
+    tenure.enqueue(ship(2)).in_tx(&mut tx).await?;
     tx.commit()?;
     assert_eq!(orders(&shop)?, [(2, "new".to_owned())]);
 
     // A worker ships it. That it was shipped and that the job is done is stored in one step, and only under the lease.
-    let job = tenure.claim(Claim::new("shipping", "worker-1")).await?.jobs.remove(0);
+    let job = tenure.queue("shipping").claim().worker("worker-1").one().await?.expect("one waits");
+    let stale = job.clone();
     let mut tx = shop.transaction_with_behavior(Immediate)?;
-    tenure.held_in(&mut tx, job.id, "worker-1", job.token).await?;
+    job.held_in(&mut tx).await?;
     tx.execute("UPDATE orders SET state = 'shipped' WHERE id = 2", [])?;
-    let ended = tenure.complete_in(&mut tx, job.id, "worker-1", job.token, None).await?;
+    let ended = job.complete_in(&mut tx, &()).await?;
     tx.commit()?;
     assert_eq!(ended.status, Status::Completed);
     assert_eq!(orders(&shop)?, [(2, "shipped".to_owned())]);
 
     // Whoever does not hold the lease gets no further than the guard.
     let mut tx = shop.transaction_with_behavior(Immediate)?;
-    let refused = tenure.held_in(&mut tx, job.id, "worker-1", job.token).await;
+    let refused = stale.held_in(&mut tx).await;
     assert!(matches!(refused, Err(Error::LeaseLost(LostReason::Finished))));
     tx.rollback()?;
-    println!("orders: {:?}; job {} is {}", orders(&shop)?, job.id, ended.status);
+    println!("orders: {:?}; job {} is {}", orders(&shop)?, stale.id, ended.status);
     Ok(())
 }
 

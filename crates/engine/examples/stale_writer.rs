@@ -8,7 +8,7 @@
 //! ```
 
 use std::time::Duration;
-use tenure::{Claim, Error, LostReason, NewJob, Tenure, Token, What};
+use tenure::{Error, LostReason, NewJob, Tenure, Token, What};
 
 /// A row of the user's own, in any database:
 /// `update asset set file = $2, last_token = $3 where id = $1 and last_token <= $3`.
@@ -36,23 +36,24 @@ pub(crate) async fn main() -> tenure::Result<()> {
     let mut asset = Asset::default();
 
     // Alice claims the job for a tenth of a second and is not heard of again.
-    let alice = tenure.claim(Claim::new("images", "alice").lease_ms(100)).await?.jobs.remove(0);
+    let images = tenure.queue("images");
+    let alice = images.claim().worker("alice").lease(Duration::from_millis(100)).one().await?.expect("one waits");
 
     // Bob waits for work. Nobody sweeps: the claim itself returns what ran out.
-    let bob = tenure.claim_within(Claim::new("images", "bob"), Duration::from_secs(10)).await?.jobs.remove(0);
+    let bob = images.claim().worker("bob").wait(Duration::from_secs(10)).one().await?.expect("it comes back");
     assert_eq!((bob.id, bob.attempt), (id, 2));
     assert!(bob.token > alice.token);
-    assert!(asset.write("42-by-bob.webp", bob.token));
+    assert!(asset.write("42-by-bob.webp", bob.token()));
 
     // Alice wakes up in the middle of her handler, and believes that she still holds the job.
-    assert!(!asset.write("42-by-alice.webp", alice.token), "the row has seen a larger token");
-    let refused = tenure.complete(id, "alice", alice.token, None).await;
+    assert!(!asset.write("42-by-alice.webp", alice.token()), "the row has seen a larger token");
+    let refused = alice.complete(&()).await.map_err(Error::from);
     assert!(matches!(refused, Err(Error::LeaseLost(LostReason::Superseded))));
 
-    tenure.complete(id, "bob", bob.token, None).await?;
+    bob.complete(&()).await?;
     assert_eq!(asset.file, Some("42-by-bob.webp"));
 
-    let timeline = tenure.timeline(id).await?.expect("the job is on record");
+    let timeline = tenure.job(id).timeline().await?;
     let told: Vec<What> = timeline.iter().map(|event| event.what).collect();
     assert_eq!(told, [What::Enqueued, What::Claimed, What::Expired, What::Claimed, What::Refused, What::Completed]);
     timeline.iter().for_each(|event| println!("{:<10} {}", event.what.as_str(), event.message()));

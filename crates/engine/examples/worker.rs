@@ -26,7 +26,6 @@ pub(crate) async fn main() -> tenure::Result<()> {
     // In a service: `.run_until_signalled()`. Drained, it ends when nothing is left to do.
     let report = tenure.worker().concurrency(16).handle(resize).drain().await?;
     assert_eq!((report.completed, report.refused), (1, 0));
-    let job = tenure.job(id).await?.expect("finished jobs are kept for a week");
-    println!("job {id} is {} with {}", job.status, job.result.unwrap_or_default());
+    println!("job {id} is {} with {}", tenure.job(id).info().await?.status, tenure.job(id).wait::<String>().await?);
     Ok(())
 }

@@ -96,15 +96,15 @@ pub(crate) fn roles(url: &str) -> Result<Option<String>, StoreError> {
 
 impl CallerTransaction for tokio_postgres::Transaction<'_> {
     async fn enqueue(&mut self, place: &Place, jobs: &[NewJob]) -> Result<Vec<Enqueued>, TransactionError> {
-        tenure_postgres::transaction::enqueue(self, place, jobs).await
+        tenure_postgres::in_transaction::enqueue(self, place, jobs).await
     }
 
     async fn finish(&mut self, place: &Place, ending: &Ending) -> Result<Ended, TransactionError> {
-        tenure_postgres::transaction::finish(self, place, ending).await
+        tenure_postgres::in_transaction::finish(self, place, ending).await
     }
 
     async fn held(&mut self, place: &Place, job: JobId, owner: &str, token: Token) -> Result<(), TransactionError> {
-        tenure_postgres::transaction::held(self, place, job, owner, token).await
+        tenure_postgres::in_transaction::held(self, place, job, owner, token).await
     }
 
     async fn complete_chunk(
@@ -115,11 +115,11 @@ impl CallerTransaction for tokio_postgres::Transaction<'_> {
         row_count: Option<u64>,
         cursor: Option<&str>,
     ) -> Result<(), TransactionError> {
-        tenure_postgres::transaction::complete_chunk(self, place, chunk, owner, row_count, cursor).await
+        tenure_postgres::in_transaction::complete_chunk(self, place, chunk, owner, row_count, cursor).await
     }
 
     async fn chunk_held(&mut self, place: &Place, chunk: &ClaimedChunk, owner: &str) -> Result<(), TransactionError> {
-        tenure_postgres::transaction::chunk_held(self, place, chunk, owner).await
+        tenure_postgres::in_transaction::chunk_held(self, place, chunk, owner).await
     }
 }
 

@@ -5,24 +5,42 @@
 //! the lease that is current.
 //!
 //! ```
-//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure::Error> {
-//! use tenure::{Act, Claim, NewJob, Status, Tenure};
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> tenure::Result<()> {
+//! use serde::{Deserialize, Serialize};
+//! use tenure::prelude::*;
 //!
-//! let tenure = Tenure::open("memory:").await?;
-//! tenure.enqueue(NewJob::new("images", "resize", r#"{"asset":42}"#)).await?;
+//! #[derive(Serialize, Deserialize, Job)]
+//! #[job(kind = "resize", queue = "images")]
+//! struct Resize {
+//!     asset: u64,
+//! }
 //!
-//! let claims = tenure.claim(Claim::new("images", "worker-1")).await?;
-//! let job = &claims.jobs[0];
-//! assert_eq!(job.payload, r#"{"asset":42}"#);
+//! async fn resize(cx: Context, job: Resize) -> Outcome<String> {
+//!     cx.progress("decoding").await?; // `?` on any error means: try again
+//!     Outcome::done(format!("images/{}.webp", job.asset))
+//! }
 //!
-//! let ended = tenure.complete(job.id, "worker-1", job.token, None).await?;
-//! assert_eq!(ended.status, Status::Completed);
+//! let tenure = Tenure::open("memory:").await?; // or sqlite:app.db, or postgres://…
+//! let id = tenure.enqueue(Resize { asset: 42 }).key("asset-42").await?.id;
 //!
-//! // A write under a token that no longer counts changes nothing, and says why.
-//! let refused = tenure.release(job.id, "worker-1", job.token).await.unwrap_err();
-//! assert_eq!(refused.code(), "lease_lost");
+//! tenure.worker().concurrency(16).handle(resize).drain().await?; // in a service: run_until_signalled()
+//! assert_eq!(tenure.job(id).wait::<String>().await?, "images/42.webp");
 //! # Ok(()) }
 //! ```
+//!
+//! A job that its worker loses (killed, frozen, cut off) is given to another when its lease runs out; whatever the first
+//! one still writes is refused. The same holds for all four faces:
+//!
+//! - **[Queue](queue)**: jobs by priority and age, with retries, dedup keys, lanes, rate limits and a global limit.
+//!   [`Tenure::enqueue`] adds, also in [a transaction of your own](queue::Enqueue::in_tx); [`Tenure::queue`] and
+//!   [`Tenure::job`] are handles to look and to operate.
+//! - **[Pipelines](pipeline)**: runs made of stages that need each other, split into segments, with artifacts that are made
+//!   once. [`Tenure::apply`] a definition, [start](pipeline::PipelineHandle::start) runs.
+//! - **[Syncs](sync)**: a long copy cut into chunks, resumed where it stopped. [`Tenure::matrix`] plans a pass.
+//! - **[Domains](domain)**: for each key one offset after the other, in order, under a fencing token. [`Tenure::domain`].
+//!
+//! [Schedules](schedule) enqueue by the clock, [`testing`] kills and freezes workers in your own tests, and
+//! [`Tenure::verbs`] has every verb as plain data.
 
 mod chance;
 mod clock;
@@ -31,11 +49,10 @@ mod doctor;
 pub mod domain;
 mod error;
 mod heart;
-mod job;
-mod operate;
+mod held;
 mod outage;
 pub mod pipeline;
-mod queue;
+pub mod queue;
 mod rest;
 pub mod schedule;
 mod signals;
@@ -44,6 +61,7 @@ pub mod sync;
 pub mod testing;
 mod transaction;
 pub mod upkeep;
+mod verbs;
 mod worker;
 
 use outage::Outage;
@@ -56,9 +74,9 @@ pub use chance::by_policy;
 pub use clock::Moment;
 /// The drivers, of the versions whose transactions [`Tenure::enqueue_in`] and its siblings take.
 pub use connect::{rusqlite, tokio_postgres};
-pub use error::Error;
-pub use job::{IntoJob, Job};
-pub use operate::{Bulk, BulkStep};
+pub use error::{Error, KeyHolder, Refused};
+pub use held::{Held, NotEnded};
+pub use queue::{Bulk, BulkStep, IntoJob, Job};
 pub use tenure_core::Explanation;
 pub use tenure_core::Page;
 pub use tenure_core::Why;
@@ -77,6 +95,7 @@ pub use tenure_core::{
 pub use tenure_derive::Job;
 pub use tenure_store::{Address, Clock, Finding, Level, Outcome as StoreOutcome, Place, StoreError, TransactionError};
 pub use transaction::CallerTransaction;
+pub use verbs::Verbs;
 pub use worker::{
     Cancelled, Context, Face, Hooks, Jobs, Outcome, Outcomes, QueueShare, Report, Stop, Worker, worker_name,
 };
@@ -144,14 +163,13 @@ impl Tenure {
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure::Error> {
-    /// use tenure::changes::{Face, Subject};
-    /// use tenure::{Actor, Change, Tenure};
+    /// use tenure::{Actor, Tenure};
     ///
     /// let tenure = Tenure::open("memory:").await?;
     /// let ann = tenure.acting_as(Actor::new("ann@example.com")?);
-    /// ann.change_queue("images", Change { paused: Some(true), ..Change::default() }).await?;
+    /// ann.queue("images").pause().await?;
     ///
-    /// let changes = tenure.changes(Subject::new(Face::Queue, "images")).await?.unwrap();
+    /// let changes = tenure.queue("images").changes().await?;
     /// assert_eq!(changes[0].message(), "ann@example.com changed paused from false to true");
     /// # Ok(()) }
     /// ```

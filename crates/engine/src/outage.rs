@@ -87,9 +87,9 @@ impl Outage {
     ) -> Result<T, E> {
         let asked_at = self.around.now();
         let answer = call.await;
-        let met = answer.as_ref().err().and_then(OfStore::of_store);
+        let met = answer.as_ref().err().and_then(|error| Some((error, error.of_store()?)));
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(error @ StoreError::Unavailable { .. }) = met {
+        if let Some((error, Trouble::Away)) = met {
             if state.failed(what, self.around.now()).is_some() {
                 tracing::warn!(%error, "the store does not answer: {what} cannot go on");
             }
@@ -99,7 +99,9 @@ impl Outage {
             tracing::warn!("the store answers again, after {:.1} s", span.as_secs_f64());
         }
         match met {
-            Some(error) if state.failing.insert(what) => tracing::warn!(%error, "{what} cannot go on"),
+            Some((error, Trouble::Failing)) if state.failing.insert(what) => {
+                tracing::warn!(%error, "{what} cannot go on")
+            }
             Some(_) => {}
             None => drop(state.failing.remove(what)),
         }
@@ -107,22 +109,33 @@ impl Outage {
     }
 }
 
+/// What is wrong with a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// It does not answer: waiting mends it.
+    Away,
+    /// It answers, and cannot do it.
+    Failing,
+}
+
 /// An error that may be the store's.
-pub(crate) trait OfStore {
-    /// The store's, if it is.
-    fn of_store(&self) -> Option<&StoreError>;
+pub(crate) trait OfStore: std::fmt::Display {
+    /// What is wrong with the store, if it is the store's.
+    fn of_store(&self) -> Option<Trouble>;
 }
 
 impl OfStore for StoreError {
-    fn of_store(&self) -> Option<&StoreError> {
-        Some(self)
+    fn of_store(&self) -> Option<Trouble> {
+        let away = matches!(self, StoreError::Unavailable { .. });
+        Some(if away { Trouble::Away } else { Trouble::Failing })
     }
 }
 
 impl OfStore for Error {
-    fn of_store(&self) -> Option<&StoreError> {
+    fn of_store(&self) -> Option<Trouble> {
         match self {
-            Error::Store(error) => Some(error),
+            Error::Unavailable { .. } => Some(Trouble::Away),
+            Error::Store(_) | Error::Corrupt { .. } => Some(Trouble::Failing),
             _ => None,
         }
     }

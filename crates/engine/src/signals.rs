@@ -13,7 +13,7 @@ type Signalled = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Two futures: the first returns at the first signal, the second at the second.
 pub(crate) fn two() -> Result<(Signalled, Signalled)> {
     let cannot =
-        |error: std::io::Error| Error::Store(StoreError::unavailable(format!("cannot listen to signals: {error}")));
+        |error: std::io::Error| Error::from(StoreError::unavailable(format!("cannot listen to signals: {error}")));
     let mut interrupted = signal(SignalKind::interrupt()).map_err(cannot)?;
     let mut terminated = signal(SignalKind::terminate()).map_err(cannot)?;
     let (first, second) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));

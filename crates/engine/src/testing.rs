@@ -92,7 +92,7 @@ impl TestEngine {
     /// looks at.
     pub async fn enqueued<J: Job>(&self) -> Result<Vec<J>> {
         let filter = Filter { kind: Some(J::KIND.to_owned()), status: Some(Status::Queued), ..Filter::default() };
-        let jobs = self.tenure.jobs(filter, None, LOOKED_AT).await?.items;
+        let jobs = self.tenure.verbs().jobs(filter, None, LOOKED_AT).await?.items;
         Ok(jobs.iter().filter_map(|job| serde_json::from_str(&job.payload).ok()).collect())
     }
 

@@ -12,7 +12,8 @@
 //! - what else is refused on PostgreSQL, a lost lease above all, gives the transaction up, so that a caller who goes on
 //!   by mistake cannot commit. On SQLite every refusal leaves it usable, and the caller must roll back.
 
-use crate::{Error, IntoJob, Result, Tenure};
+use crate::error::Refused;
+use crate::{Error, Result, Verbs};
 use std::future::Future;
 use tenure_core::bounds::{self, Code};
 use tenure_core::queue::{Act, Ended, Ending, Enqueued, JobId, NewJob};
@@ -68,36 +69,11 @@ pub trait CallerTransaction {
     ) -> impl Future<Output = std::result::Result<(), TransactionError>>;
 }
 
-impl Tenure {
-    /// Adds a job in the caller's transaction: it is there if, and once, that is committed.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let database = tenure_testing::TestDatabase::create().await?;
-    /// # let url = database.url();
-    /// use tenure::{NewJob, Tenure};
-    ///
-    /// let tenure = Tenure::open(url).await?;
-    /// # let (mut client, connection) = tenure::tokio_postgres::connect(url, tenure::tokio_postgres::NoTls).await?;
-    /// # tokio::spawn(connection);
-    /// # client.batch_execute("create table invoice (n integer)").await?;
-    /// let mut tx = client.transaction().await?;
-    /// tx.execute("insert into invoice values (7)", &[]).await?;
-    /// tenure.enqueue_in(&mut tx, NewJob::new("mail", "send", r#"{"invoice":7}"#)).await?;
-    /// tx.commit().await?;
-    ///
-    /// assert_eq!(tenure.queue("mail").await?.unwrap().counts.queued, 1);
-    /// # Ok(()) }
-    /// ```
-    pub async fn enqueue_in<T: CallerTransaction>(&self, tx: &mut T, job: impl IntoJob) -> Result<Enqueued> {
-        let enqueued = self.enqueue_all_in(tx, &[job.into_job()?]).await?;
-        crate::error::only(enqueued)
-    }
-
+impl Verbs<'_> {
     /// Adds jobs in the caller's transaction, all or none, in this order.
-    pub async fn enqueue_all_in<T: CallerTransaction>(&self, tx: &mut T, jobs: &[NewJob]) -> Result<Vec<Enqueued>> {
+    pub async fn enqueue_all_in<T: CallerTransaction>(self, tx: &mut T, jobs: &[NewJob]) -> Result<Vec<Enqueued>> {
         NewJob::check_all(jobs)?;
-        Ok(tx.enqueue(&self.store.place(), jobs).await?)
+        Ok(tx.enqueue(&self.tenure.store.place(), jobs).await?)
     }
 
     /// Ends a claim as done, if the caller's transaction is committed.
@@ -107,24 +83,24 @@ impl Tenure {
     /// # let folder = tempfile::tempdir()?;
     /// # let file = folder.path().join("app.db");
     /// use tenure::rusqlite::{Connection, TransactionBehavior};
-    /// use tenure::{Claim, NewJob, Status, Tenure};
+    /// use tenure::{NewJob, Status, Tenure};
     ///
     /// let tenure = Tenure::open(&format!("sqlite:{}", file.display())).await?;
     /// # tenure.enqueue(NewJob::new("mail", "send", "7")).await?;
     /// let mut app = Connection::open(&file)?;
     /// # app.execute_batch("CREATE TABLE sent (invoice INTEGER)")?;
-    /// let job = tenure.claim(Claim::new("mail", "worker-1")).await?.jobs.remove(0);
+    /// let job = tenure.queue("mail").claim().worker("worker-1").one().await?.expect("one waits");
     ///
     /// let mut tx = app.transaction_with_behavior(TransactionBehavior::Immediate)?;
     /// tx.execute("INSERT INTO sent VALUES (7)", [])?;
-    /// let ended = tenure.complete_in(&mut tx, job.id, "worker-1", job.token, None).await?;
+    /// let ended = job.complete_in(&mut tx, &()).await?;
     /// tx.commit()?;
     ///
     /// assert_eq!(ended.status, Status::Completed);
     /// # Ok(()) }
     /// ```
     pub async fn complete_in<T: CallerTransaction>(
-        &self,
+        self,
         tx: &mut T,
         job: JobId,
         owner: &str,
@@ -137,26 +113,26 @@ impl Tenure {
     /// Ends a claim as failed, if the caller's transaction is committed; tried again by the job's backoff while it has
     /// attempts.
     pub async fn fail_in<T: CallerTransaction>(
-        &self,
+        self,
         tx: &mut T,
         job: JobId,
         owner: &str,
         token: Token,
         error: &str,
     ) -> Result<Ended> {
-        let act = Act::Fail { error: error.to_owned(), retry: self.around.by_policy() };
+        let act = Act::Fail { error: error.to_owned(), retry: self.tenure.around.by_policy() };
         self.finish_in(tx, Ending { job, owner: owner.to_owned(), token, act }).await
     }
 
     /// Ends a claim in the caller's transaction: [`Act::Complete`], or [`Act::Fail`] with a [`Retry`](crate::Retry) of
     /// one's own. Work is given back outside of transactions.
-    pub async fn finish_in<T: CallerTransaction>(&self, tx: &mut T, mut ending: Ending) -> Result<Ended> {
+    pub async fn finish_in<T: CallerTransaction>(self, tx: &mut T, mut ending: Ending) -> Result<Ended> {
         ending.check()?;
         if let Act::Snooze { .. } | Act::Release = ending.act {
             let limit = "complete or fail inside a transaction";
             return Err(Invalid::new(Code::OutOfBounds, "act", limit, ending.act.verb().as_str()).into());
         }
-        Ok(tx.finish(&self.store.place(), &ending).await?)
+        Ok(tx.finish(&self.tenure.store.place(), &ending).await?)
     }
 
     /// Fences the caller's transaction: refuses unless the lease is held at this moment; if it is, nobody else is given
@@ -167,34 +143,34 @@ impl Tenure {
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let database = tenure_testing::TestDatabase::create().await?;
     /// # let url = database.url();
-    /// # use tenure::{Claim, Error, NewJob, Tenure, Token};
+    /// # use tenure::{Error, NewJob, Tenure, Token};
     /// # let tenure = Tenure::open(url).await?;
     /// # let (mut client, connection) = tenure::tokio_postgres::connect(url, tenure::tokio_postgres::NoTls).await?;
     /// # tokio::spawn(connection);
     /// # client.batch_execute("create table invoice (n integer, sent boolean)").await?;
     /// # tenure.enqueue(NewJob::new("mail", "send", "7")).await?;
-    /// let job = tenure.claim(Claim::new("mail", "worker-1")).await?.jobs.remove(0);
+    /// let job = tenure.queue("mail").claim().worker("worker-1").one().await?.expect("one waits");
     ///
     /// let mut tx = client.transaction().await?;
-    /// tenure.held_in(&mut tx, job.id, "worker-1", job.token).await?;
+    /// job.held_in(&mut tx).await?;
     /// tx.execute("update invoice set sent = true where n = 7", &[]).await?;
     /// tx.commit().await?;
     ///
     /// // Whoever has lost the lease gets no further than this line.
     /// let mut tx = client.transaction().await?;
     /// let stale = Token(job.token.0 - 1);
-    /// let refused = tenure.held_in(&mut tx, job.id, "worker-1", stale).await;
+    /// let refused = tenure.verbs().held_in(&mut tx, job.id, "worker-1", stale).await;
     /// assert!(matches!(refused, Err(Error::LeaseLost(_))));
     /// # Ok(()) }
     /// ```
-    pub async fn held_in<T: CallerTransaction>(&self, tx: &mut T, job: JobId, owner: &str, token: Token) -> Result<()> {
+    pub async fn held_in<T: CallerTransaction>(self, tx: &mut T, job: JobId, owner: &str, token: Token) -> Result<()> {
         bounds::name("worker", owner)?;
-        Ok(tx.held(&self.store.place(), job, owner, token).await?)
+        Ok(tx.held(&self.tenure.store.place(), job, owner, token).await?)
     }
 
     /// Completes a chunk of a sync in the transaction that wrote its rows: both are committed, or neither. Call it last.
     pub async fn complete_chunk_in<T: CallerTransaction>(
-        &self,
+        self,
         tx: &mut T,
         chunk: &ClaimedChunk,
         owner: &str,
@@ -202,18 +178,18 @@ impl Tenure {
         cursor: Option<&str>,
     ) -> Result<()> {
         bounds::name("worker", owner)?;
-        Ok(tx.complete_chunk(&self.store.place(), chunk, owner, row_count, cursor).await?)
+        Ok(tx.complete_chunk(&self.tenure.store.place(), chunk, owner, row_count, cursor).await?)
     }
 
     /// Makes the caller's transaction fenced by a chunk's lease, as [`held_in`](Tenure::held_in) does by a job's.
     pub async fn chunk_held_in<T: CallerTransaction>(
-        &self,
+        self,
         tx: &mut T,
         chunk: &ClaimedChunk,
         owner: &str,
     ) -> Result<()> {
         bounds::name("worker", owner)?;
-        Ok(tx.chunk_held(&self.store.place(), chunk, owner).await?)
+        Ok(tx.chunk_held(&self.tenure.store.place(), chunk, owner).await?)
     }
 }
 
@@ -222,10 +198,10 @@ impl From<TransactionError> for Error {
         match error {
             TransactionError::Invalid(invalid) => Error::Invalid(invalid),
             TransactionError::LeaseLost(reason) => Error::LeaseLost(reason),
-            TransactionError::Conflict(conflict) => Error::Conflict(conflict),
-            TransactionError::Unusable { message } => Error::Transaction { message },
-            TransactionError::Store(error) => Error::Store(error),
-            other => Error::Transaction { message: other.to_string() },
+            TransactionError::Conflict(conflict) => conflict.into(),
+            TransactionError::Unusable { message } => Refused::Transaction { message }.into(),
+            TransactionError::Store(error) => error.into(),
+            other => Refused::Transaction { message: other.to_string() }.into(),
         }
     }
 }

@@ -7,7 +7,7 @@
 //! Every loop is a sweep: one bounded step after the other, at the pace of [`Pace::step`], which is pure, so that a
 //! simulator can run the real thing.
 
-use crate::{Result, Tenure};
+use crate::{Result, Tenure, Verbs};
 use std::future::Future;
 use std::time::Duration;
 use tenure_core::bounds;
@@ -140,44 +140,53 @@ impl Tenure {
     /// Everything that runs beside the work, until the future is dropped: recovery, schedules, the orchestrator of
     /// pipelines, and the removal of what is no longer kept.
     pub async fn upkeep(&self) {
-        tokio::join!(self.keep_recovering(), self.keep_scheduling(), self.keep_pipelines());
+        let verbs = self.verbs();
+        let (orchestrator, pipelines) = (self.orchestrator(), self.pipeline_recovery());
+        tokio::join!(
+            verbs.keep_recovering(),
+            verbs.keep_scheduling(),
+            orchestrator.keep_advancing(),
+            pipelines.keep_recovering(),
+        );
     }
+}
 
+impl Verbs<'_> {
     /// One bounded step of recovery: returns the work of at most `leases_max` leases that ran out (L7).
-    pub async fn recover(&self, leases_max: u32) -> Result<Recovered> {
+    pub async fn recover(self, leases_max: u32) -> Result<Recovered> {
         bounds::within("leases_max", leases_max.into(), 1, bounds::LIST_MAX)?;
-        Ok(self.store.recover(leases_max).await?)
+        Ok(self.tenure.store.recover(leases_max).await?)
     }
 
     /// One bounded step of recovery: tells at most `max` leases that ran out. They stay until they are acquired
     /// again (D4).
-    pub async fn recover_domains(&self, max: u32) -> Result<crate::domain::Recovered> {
+    pub async fn recover_domains(self, max: u32) -> Result<crate::domain::Recovered> {
         bounds::within("max", max.into(), 1, bounds::LIST_MAX)?;
-        Ok(self.store.domain_recover(max).await?)
+        Ok(self.tenure.store.domain_recover(max).await?)
     }
 
     /// One bounded step of recovery: writes down at most `leases_max` leases of syncs and chunks that ran out (L7).
-    pub async fn recover_syncs(&self, leases_max: u32) -> Result<SyncsRecovered> {
+    pub async fn recover_syncs(self, leases_max: u32) -> Result<SyncsRecovered> {
         bounds::within("leases_max", leases_max.into(), 1, bounds::LIST_MAX)?;
-        Ok(self.store.recover_syncs(leases_max).await?)
+        Ok(self.tenure.store.recover_syncs(leases_max).await?)
     }
 
     /// One bounded step of pruning: removes at most `max` finished jobs past their queue's retention, and as many
     /// receipts, dedup keys and workers that need no longer be remembered.
-    pub async fn prune(&self, max: u32) -> Result<Pruned> {
+    pub async fn prune(self, max: u32) -> Result<Pruned> {
         bounds::within("max", max.into(), 1, bounds::LIST_MAX)?;
-        Ok(self.store.prune(max).await?)
+        Ok(self.tenure.store.prune(max).await?)
     }
 
     /// One bounded step of pruning: removes at most `max` of each kind of what is no longer kept of syncs.
-    pub async fn prune_syncs(&self, max: u32) -> Result<SyncsPruned> {
+    pub async fn prune_syncs(self, max: u32) -> Result<SyncsPruned> {
         bounds::within("max", max.into(), 1, bounds::LIST_MAX)?;
-        Ok(self.store.prune_syncs(max).await?)
+        Ok(self.tenure.store.prune_syncs(max).await?)
     }
 
     /// Recovers jobs, domains and syncs, and prunes beside it, until the future is dropped.
-    pub async fn keep_recovering(&self) {
-        let sweep = |what, pace| Sweep::new(self, what, pace);
+    pub async fn keep_recovering(self) {
+        let sweep = |what, pace| Sweep::new(self.tenure, what, pace);
         let jobs = |Recovered { leases, requeued, failed }| {
             if leases > 0 {
                 tracing::info!(leases, requeued, failed, "returned the work of leases that ran out");
@@ -276,7 +285,11 @@ mod tests {
         let tenure = Tenure::on(MemoryStore::with_clock(clock.clone()));
         let job = NewJob::new("q", "k", "1");
         tenure.enqueue_all(vec![job; jobs as usize]).await.unwrap();
-        tenure.operate_all(Filter::default(), Action::Cancel { reason: None, force: false }, |_| {}).await.unwrap();
+        tenure
+            .verbs()
+            .operate_all(Filter::default(), Action::Cancel { reason: None, force: false }, |_| {})
+            .await
+            .unwrap();
         clock.set(Time(0).plus_ms(RETENTION_MS_DEFAULT));
         tenure
     }
@@ -284,27 +297,27 @@ mod tests {
     #[tokio::test]
     async fn i19_one_step_of_pruning_removes_no_more_than_asked() {
         let tenure = long_finished(3).await;
-        assert_eq!(tenure.prune(2).await.unwrap().jobs, 2);
-        assert_eq!(tenure.prune(2).await.unwrap().jobs, 1);
-        assert_eq!(tenure.prune(0).await.unwrap_err().code(), "out_of_bounds");
+        assert_eq!(tenure.verbs().prune(2).await.unwrap().jobs, 2);
+        assert_eq!(tenure.verbs().prune(2).await.unwrap().jobs, 1);
+        assert_eq!(tenure.verbs().prune(0).await.unwrap_err().code(), "out_of_bounds");
     }
 
     #[tokio::test(start_paused = true)]
     async fn i19_upkeep_removes_what_is_no_longer_kept() {
         let tenure = long_finished(PRUNED_PER_STEP + 1).await;
         // The runtime's clock is moved by the runtime: nothing is slept through.
-        let _ = tokio::time::timeout(2 * FAILED_WAIT, tenure.keep_recovering()).await;
-        assert!(tenure.jobs(Filter::default(), None, 1).await.unwrap().items.is_empty());
+        let _ = tokio::time::timeout(2 * FAILED_WAIT, tenure.verbs().keep_recovering()).await;
+        assert!(tenure.verbs().jobs(Filter::default(), None, 1).await.unwrap().items.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
     async fn l7_upkeep_tells_an_expiry() {
         let clock = Clock::manual(Time(0));
         let tenure = Tenure::on(MemoryStore::with_clock(clock.clone()));
-        tenure.domain_acquire_all(vec![Acquire::new("a", 1).lease_ms(1_000)]).await.unwrap();
+        tenure.verbs().domain_acquire_all(vec![Acquire::new("a", 1).lease_ms(1_000)]).await.unwrap();
         clock.set(Time(1_000_000));
-        let _ = tokio::time::timeout(Duration::from_millis(10), tenure.keep_recovering()).await;
-        let told = tenure.domain("a").timeline().await.unwrap().unwrap();
+        let _ = tokio::time::timeout(Duration::from_millis(10), tenure.verbs().keep_recovering()).await;
+        let told = tenure.domain("a").timeline().await.unwrap();
         assert_eq!(told.iter().map(|event| event.what).collect::<Vec<_>>(), [What::Expired]);
     }
 }

@@ -117,8 +117,8 @@ const TAMPERED: [Case; 13] = [
 
 async fn begun() -> (TestEngine, tenure::pipeline::RunId) {
     let engine = TestEngine::new();
-    engine.apply_pipeline(Definition::new("p").stage(Stage::new("make"))).await.unwrap();
-    let run = engine.start_run(NewRun::new("p", "1")).await.unwrap();
+    engine.verbs().apply_pipeline(Definition::new("p").stage(Stage::new("make"))).await.unwrap();
+    let run = engine.verbs().start_run(NewRun::new("p", "1")).await.unwrap();
     engine.orchestrator().advance(10).await.unwrap();
     (engine, run)
 }
@@ -140,7 +140,7 @@ async fn p7_each_artifact_has_its_finding_and_none_stops_the_verify_of_the_other
         tamper(&file(name), outside.path());
     }
     let (looked_at, findings) =
-        tokio::time::timeout(STUCK, engine.verify_run(run, &store)).await.expect("it ends").unwrap();
+        tokio::time::timeout(STUCK, engine.verbs().verify_run(run, &store)).await.expect("it ends").unwrap();
     assert_eq!(looked_at, TAMPERED.len() as u64);
     let mut found: BTreeMap<PathBuf, (Fault, String)> = findings
         .into_iter()
@@ -190,7 +190,7 @@ async fn p7_a_path_that_is_not_the_units_own_is_found_and_not_read() {
         store.write(path, Box::pin(TEXT)).await.unwrap();
     }
     complete(&[&mine, &other, &long]).await.unwrap();
-    let (looked_at, findings) = engine.verify_run(run, &store).await.unwrap();
+    let (looked_at, findings) = engine.verbs().verify_run(run, &store).await.unwrap();
     assert_eq!((looked_at, findings.len()), (3, 2), "{findings:?}");
     for finding in findings {
         let why = finding.why.unwrap_or_default();
@@ -290,7 +290,7 @@ async fn a_reader_of_a_grown_artifact_is_told_at_once() {
     let working = engine.stages("p").artifacts(store).handle("make", make);
     let report = tokio::time::timeout(STUCK, working.drain()).await.expect("it ends").unwrap();
     assert_eq!(report.completed, 1, "{report:?}");
-    let (_, stages) = engine.run(run).await.unwrap().unwrap();
+    let (_, stages) = engine.verbs().run(run).await.unwrap().unwrap();
     let read: u64 = stages[0].unit.output.as_deref().unwrap().parse().unwrap();
     assert!(read <= 4_096, "{read} bytes");
     assert_eq!(validate(&Folder::new("/nowhere"), &recorded("x")).await.unwrap(), Validity::Missing);

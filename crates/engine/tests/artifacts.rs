@@ -131,8 +131,8 @@ impl Place {
     async fn new() -> Place {
         let engine = TestEngine::new();
         let definition = Definition::new("p").stage(Stage::new("make")).stage(Stage::new("use").needs(["make"]));
-        engine.apply_pipeline(definition).await.unwrap();
-        let run = engine.start_run(NewRun::new("p", "1")).await.unwrap();
+        engine.verbs().apply_pipeline(definition).await.unwrap();
+        let run = engine.verbs().start_run(NewRun::new("p", "1")).await.unwrap();
         Place { engine, run }
     }
 
@@ -173,10 +173,10 @@ async fn p7_an_artifact_is_written_and_read_in_pieces() {
             place.work(store.clone(), &most).await;
         }
         place.engine.orchestrator().advance(10).await.unwrap();
-        let (run, stages) = place.engine.run(place.run).await.unwrap().unwrap();
+        let (run, stages) = place.engine.verbs().run(place.run).await.unwrap().unwrap();
         assert_eq!(run.status, RunStatus::Done, "{store:?}");
         assert_eq!(stages[1].unit.output, Some(LARGE.to_string()), "{store:?}");
-        assert_eq!(place.engine.verify_run(place.run, &*store).await.unwrap(), (1, vec![]), "{store:?}");
+        assert_eq!(place.engine.verbs().verify_run(place.run, &*store).await.unwrap(), (1, vec![]), "{store:?}");
     }
 }
 
@@ -202,10 +202,10 @@ async fn p7_a_reader_of_a_damaged_artifact_is_told_at_its_end() {
         store.write(&path, Box::pin(Drip::new(LARGE - 1))).await.unwrap();
         let report = place.work(store.clone(), &most).await;
         assert_eq!((report.completed, report.failed), (0, 1), "{store:?}");
-        let (_, stages) = place.engine.run(place.run).await.unwrap().unwrap();
+        let (_, stages) = place.engine.verbs().run(place.run).await.unwrap().unwrap();
         let error = stages[1].unit.error.clone().unwrap_or_default();
         assert!(error.contains("is not what was recorded"), "{store:?}: {error}");
-        let findings = place.engine.verify_run(place.run, &*store).await.unwrap().1;
+        let findings = place.engine.verbs().verify_run(place.run, &*store).await.unwrap().1;
         assert_eq!(findings.into_iter().map(|of| of.unit).collect::<Vec<_>>(), [UnitKey::stage(place.run, "make")]);
     }
 }

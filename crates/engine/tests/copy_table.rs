@@ -77,8 +77,8 @@ async fn s5_a_copy_killed_ten_times_is_identical() {
     assert_eq!(there, here);
 
     let tenure = Tenure::open(target).await.unwrap();
-    let syncs = tenure.syncs(SyncFilter::default(), None, 10).await.unwrap().items;
+    let syncs = tenure.verbs().syncs(SyncFilter::default(), None, 10).await.unwrap().items;
     assert!(syncs.iter().all(|sync| sync.state == State::Completed));
-    let info = tenure.sync(syncs[0].id).await.unwrap().unwrap();
+    let info = tenure.verbs().sync(syncs[0].id).await.unwrap().unwrap();
     assert_eq!(info.progress.rows, ROWS as u64, "each row was counted in one completion");
 }

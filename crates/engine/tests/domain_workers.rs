@@ -36,7 +36,7 @@ async fn never_overlap(one: Tenure, two: Tenure) {
     let first = one.domain_worker().look_every(look_every).run(offsets([("a", 1)]), handler.clone());
     let first = tokio::spawn(first);
     begun.subscribe().wait_for(|begun| *begun).await.unwrap();
-    let lease = one.domain("a").show().await.unwrap().unwrap().lease.unwrap();
+    let lease = one.domain("a").info().await.unwrap().lease.unwrap();
     assert!(lease.holder.is_some() && lease.lease_ms.is_some(), "a worker has a name and a lease: {lease:?}");
     let items = [("a", 1)].into_iter().chain((0..BESIDE).map(|n| ("beside", n)));
     let second = two.domain_worker().look_every(look_every).run(offsets(items), handler);

@@ -78,13 +78,13 @@ async fn survives(test: &str, url: &str) {
     assert_eq!(published(encoding(test, url, folder.path())), expected);
 
     let tenure = Tenure::open(url).await.unwrap();
-    let runs = tenure.runs(Filter::default(), None, 100).await.unwrap().items;
+    let runs = tenure.verbs().runs(Filter::default(), None, 100).await.unwrap().items;
     for run in &runs {
         assert_eq!(run.status, RunStatus::Done, "{run:?}");
         let file = folder.path().join(format!("published/{}", run.id));
         assert_eq!(blake3(&std::fs::read(&file).unwrap()), expected, "{}", file.display());
         assert_eq!(std::fs::read_to_string(file.with_extension("blake3")).unwrap(), expected);
-        let verified = tenure.verify_run(run.id, &Folder::new(folder.path())).await.unwrap();
+        let verified = tenure.verbs().verify_run(run.id, &Folder::new(folder.path())).await.unwrap();
         assert_eq!(verified, (ARTIFACTS, vec![]), "run {}", run.id);
     }
     println!("{} runs, {killed} kills", runs.len());

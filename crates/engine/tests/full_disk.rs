@@ -24,7 +24,7 @@ async fn c11_on_a_full_disk_a_lease_that_cannot_be_renewed_runs_out_and_its_work
     let disk = SmallDisk::mount(SMALL).unwrap();
     let tenure = Tenure::open(&format!("sqlite:{}", disk.folder().join("tenure.db").display())).await.unwrap();
     tenure.enqueue_all((0..3).map(|n| NewJob::new("held", "k", n.to_string()))).await.unwrap();
-    let held = tenure.claim(Claim::new("held", "w").max(3).lease_ms(1_500)).await.unwrap().jobs;
+    let held = tenure.verbs().claim(Claim::new("held", "w").max(3).lease_ms(1_500)).await.unwrap().jobs;
 
     // Smaller and smaller, until not even one small job fits.
     let mut acknowledged: BTreeSet<JobId> = BTreeSet::new();
@@ -35,13 +35,17 @@ async fn c11_on_a_full_disk_a_lease_that_cannot_be_renewed_runs_out_and_its_work
         }
     }
     assert!(acknowledged.len() > 10, "{} jobs fit", acknowledged.len());
-    assert_eq!(tenure.queue("q").await.unwrap().unwrap().counts.queued, acknowledged.len() as u64, "reading goes on");
+    assert_eq!(
+        tenure.verbs().queue("q").await.unwrap().unwrap().counts.queued,
+        acknowledged.len() as u64,
+        "reading goes on"
+    );
 
     // Each is renewed or told why not; whoever holds it stops when its lease is over.
     let last = held.iter().map(|job| job.lease_expires_at).max().unwrap();
     let mut refused = 0;
     while tenure.now().await.unwrap() < last.plus_ms(100) {
-        match tenure.heartbeat(Beat::new(held[0].id, "w", held[0].token)).await {
+        match tenure.verbs().heartbeat(Beat::new(held[0].id, "w", held[0].token)).await {
             Err(error) if error.code() == "store_full" => refused += 1,
             Err(error) => assert_eq!(error.code(), "lease_lost", "{error}"),
             Ok(_) => {}
@@ -52,12 +56,15 @@ async fn c11_on_a_full_disk_a_lease_that_cannot_be_renewed_runs_out_and_its_work
     disk.resize(LARGE).unwrap();
     let mut done = BTreeSet::new();
     loop {
-        let jobs = tenure.claim(Claim::new("held", "v").max(3)).await.unwrap().jobs;
+        let jobs = tenure.verbs().claim(Claim::new("held", "v").max(3)).await.unwrap().jobs;
         for job in jobs {
             let before = held.iter().find(|held| held.id == job.id).unwrap();
             assert!(job.token > before.token);
-            assert_eq!(tenure.complete(job.id, "w", before.token, None).await.unwrap_err().code(), "lease_lost");
-            let ended = tenure.complete(job.id, "v", job.token, None).await.unwrap();
+            assert_eq!(
+                tenure.verbs().complete(job.id, "w", before.token, None).await.unwrap_err().code(),
+                "lease_lost"
+            );
+            let ended = tenure.verbs().complete(job.id, "v", job.token, None).await.unwrap();
             assert_eq!(ended.status, Status::Completed);
             done.insert(job.id);
         }
@@ -67,7 +74,7 @@ async fn c11_on_a_full_disk_a_lease_that_cannot_be_renewed_runs_out_and_its_work
     }
     let mut claimed = BTreeSet::new();
     while claimed.len() < acknowledged.len() {
-        let jobs = tenure.claim(Claim::new("q", "v").max(100)).await.unwrap().jobs;
+        let jobs = tenure.verbs().claim(Claim::new("q", "v").max(100)).await.unwrap().jobs;
         assert!(!jobs.is_empty(), "{} of {}", claimed.len(), acknowledged.len());
         claimed.extend(jobs.into_iter().map(|job| job.id));
     }

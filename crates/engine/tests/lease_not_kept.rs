@@ -39,7 +39,7 @@ fn twice() -> NewJob {
 /// Returns when the job has ended.
 async fn ended(tenure: &Tenure, job: JobId) -> JobInfo {
     loop {
-        let found = tenure.job(job).await.unwrap().unwrap();
+        let found = tenure.verbs().job(job).await.unwrap().unwrap();
         if found.status == Status::Failed || found.status == Status::Completed {
             return found;
         }
@@ -56,7 +56,7 @@ async fn worked(worker: tenure::Worker, tenure: &Tenure, job: JobId) -> JobInfo 
         }),
     );
     report.await.expect("the job ends").unwrap();
-    tenure.job(job).await.unwrap().unwrap()
+    tenure.verbs().job(job).await.unwrap().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,8 +121,8 @@ async fn l6_a_stage_that_waits_for_its_own_transaction_spends_its_attempts() {
     let (_folder, file, tenure) = file().await;
     let lease_ms = LEASE.as_millis() as u64;
     let stage = Stage::new("s").lease_ms(lease_ms).attempts_max(2);
-    tenure.apply_pipeline(Definition::new("p").stage(stage)).await.unwrap();
-    let run = tenure.start_run(NewRun::new("p", "null")).await.unwrap();
+    tenure.verbs().apply_pipeline(Definition::new("p").stage(stage)).await.unwrap();
+    let run = tenure.verbs().start_run(NewRun::new("p", "null")).await.unwrap();
     let starts = Arc::new(AtomicU32::new(0));
     let counted = starts.clone();
     let stages = tenure.stages("p").handle("s", move |cx: StageContext, (): ()| {
@@ -137,14 +137,14 @@ async fn l6_a_stage_that_waits_for_its_own_transaction_spends_its_attempts() {
     let over = async {
         loop {
             tenure.orchestrator().advance(10).await.unwrap();
-            if tenure.run(run).await.unwrap().unwrap().0.status == RunStatus::Error {
+            if tenure.verbs().run(run).await.unwrap().unwrap().0.status == RunStatus::Error {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     tokio::time::timeout(STUCK, stages.run_until(over)).await.expect("the run ends").unwrap();
-    let (_, stages) = tenure.run(run).await.unwrap().unwrap();
+    let (_, stages) = tenure.verbs().run(run).await.unwrap().unwrap();
     assert_eq!(stages[0].unit.attempt, 2);
     // On a crowded machine a lease may be over before its handler has begun; the claim counts all the same.
     assert!((1..=2).contains(&starts.load(Ordering::SeqCst)));

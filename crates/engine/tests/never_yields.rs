@@ -63,7 +63,7 @@ fn a9_a_handler_of_a_domain_that_never_yields_keeps_its_lease() {
 #[test]
 fn a9_a_handler_of_a_chunk_that_never_yields_keeps_its_lease_and_the_syncs() {
     on_each_store(async |tenure, url| {
-        let sync = tenure.plan_sync(Plan::new("m").chunks([NewChunk::new("c")])).await.unwrap().id;
+        let sync = tenure.verbs().plan_sync(Plan::new("m").chunks([NewChunk::new("c")])).await.unwrap().id;
         let worker = tenure.sync_worker(sync, "w").lease_ms(LEASE_MS).chunk_lease_ms(LEASE_MS);
         let info = worker
             .run(|_: ClaimedChunk| async {
@@ -73,10 +73,10 @@ fn a9_a_handler_of_a_chunk_that_never_yields_keeps_its_lease_and_the_syncs() {
             .await
             .unwrap();
         assert_eq!((info.sync.state, info.progress.rows), (State::Completed, 1), "{url}");
-        let chunk = tenure.chunk(sync, "c").await.unwrap().unwrap();
+        let chunk = tenure.verbs().chunk(sync, "c").await.unwrap().unwrap();
         assert_eq!(chunk.attempt, 1, "{url}");
         // The lease of the sync was never lost either: it was claimed once.
-        let events = tenure.sync_timeline(sync).await.unwrap().unwrap();
+        let events = tenure.verbs().sync_timeline(sync).await.unwrap().unwrap();
         assert!(!events.iter().any(|event| event.what.as_str().contains("expired")), "{url}: {events:?}");
     });
 }
@@ -84,8 +84,8 @@ fn a9_a_handler_of_a_chunk_that_never_yields_keeps_its_lease_and_the_syncs() {
 #[test]
 fn a9_a_handler_of_a_stage_that_never_yields_keeps_its_lease() {
     on_each_store(async |tenure, url| {
-        tenure.apply_pipeline(Definition::new("p").stage(Stage::new("s").lease_ms(LEASE_MS))).await.unwrap();
-        let run = tenure.start_run(NewRun::new("p", "null")).await.unwrap();
+        tenure.verbs().apply_pipeline(Definition::new("p").stage(Stage::new("s").lease_ms(LEASE_MS))).await.unwrap();
+        let run = tenure.verbs().start_run(NewRun::new("p", "null")).await.unwrap();
         tenure.orchestrator().advance(10).await.unwrap();
         let stages = tenure.stages("p").handle("s", |_: StageContext, (): ()| async {
             std::thread::sleep(5 * LEASE);
@@ -94,7 +94,7 @@ fn a9_a_handler_of_a_stage_that_never_yields_keeps_its_lease() {
         let report = stages.drain().await.unwrap();
         assert_eq!((report.completed, report.refused), (1, 0), "{url}");
         tenure.orchestrator().advance(10).await.unwrap();
-        let (found, stages) = tenure.run(run).await.unwrap().unwrap();
+        let (found, stages) = tenure.verbs().run(run).await.unwrap().unwrap();
         assert_eq!((found.status, stages[0].unit.attempt), (RunStatus::Done, 1), "{url}");
     });
 }

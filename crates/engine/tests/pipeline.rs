@@ -23,12 +23,12 @@ struct Place {
 impl Place {
     async fn new(definition: Definition) -> Place {
         let place = Place { engine: TestEngine::new(), folder: tempfile::tempdir().unwrap() };
-        place.engine.apply_pipeline(definition).await.unwrap();
+        place.engine.verbs().apply_pipeline(definition).await.unwrap();
         place
     }
 
     async fn start(&self, input: &str) -> RunId {
-        let run = self.engine.start_run(NewRun::new("p", input)).await.unwrap();
+        let run = self.engine.verbs().start_run(NewRun::new("p", input)).await.unwrap();
         self.engine.orchestrator().advance(10).await.unwrap();
         run
     }
@@ -54,7 +54,7 @@ impl Place {
     }
 
     async fn status(&self, run: RunId) -> RunStatus {
-        self.engine.run(run).await.unwrap().unwrap().0.status
+        self.engine.verbs().run(run).await.unwrap().unwrap().0.status
     }
 }
 
@@ -81,7 +81,7 @@ async fn p7_artifacts_lie_at_paths_that_anyone_can_derive() {
     let file = place.folder.path().join(format!("{run}/make/v1/_/text"));
     assert_eq!(std::fs::read_to_string(file).unwrap(), "hello");
     let folder = Folder::new(place.folder.path());
-    assert_eq!(place.engine.verify_run(run, &folder).await.unwrap(), (2, vec![]));
+    assert_eq!(place.engine.verbs().verify_run(run, &folder).await.unwrap(), (2, vec![]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -98,14 +98,14 @@ async fn p7_a_repair_remakes_what_is_damaged_and_what_follows_is_only_validated(
         } else {
             std::fs::remove_file(&file).unwrap()
         };
-        let (looked_at, findings) = place.engine.verify_run(run, &folder).await.unwrap();
+        let (looked_at, findings) = place.engine.verbs().verify_run(run, &folder).await.unwrap();
         assert_eq!((looked_at, findings.len(), findings[0].fault), (2, 1, fault));
         assert_eq!(findings[0].unit, UnitKey::stage(run, "make"));
-        assert_eq!(place.engine.repair_run(run, &findings).await.unwrap(), RunStatus::Running);
+        assert_eq!(place.engine.verbs().repair_run(run, &findings).await.unwrap(), RunStatus::Running);
         let report = place.settle(stages).await;
         // `use` is looked at again, and finds its own output valid.
         assert_eq!((report.completed, report.skipped, place.status(run).await), (2, 1, RunStatus::Done));
-        assert_eq!(place.engine.verify_run(run, &folder).await.unwrap(), (2, vec![]));
+        assert_eq!(place.engine.verbs().verify_run(run, &folder).await.unwrap(), (2, vec![]));
     }
 }
 
@@ -143,7 +143,7 @@ async fn a_handler_that_panics_has_failed_and_takes_nobody_with_it() {
     }
     let report = place.settle(|| place.stages().handle("make", panic)).await;
     assert_eq!((report.failed, place.status(run).await), (1, RunStatus::Error));
-    let unit = &place.engine.run(run).await.unwrap().unwrap().1[0].unit;
+    let unit = &place.engine.verbs().run(run).await.unwrap().unwrap().1[0].unit;
     assert_eq!(unit.reason, Some(Reason::AttemptsSpent));
     assert!(unit.error.as_deref().unwrap().contains("panicked"), "{:?}", unit.error);
 }
@@ -165,7 +165,7 @@ async fn p7_a_stale_holder_publishes_nothing() {
     let report = place.stages().handle("make", late).drain().await.unwrap();
     assert_eq!(report.refused, 1);
     assert!(!place.folder.path().join(format!("{run}/make/v1/_/text")).exists());
-    let unit = &place.engine.run(run).await.unwrap().unwrap().1[0].unit;
+    let unit = &place.engine.verbs().run(run).await.unwrap().unwrap().1[0].unit;
     assert_eq!((unit.status, unit.record.clone()), (Status::Running, None));
 }
 
@@ -173,12 +173,20 @@ async fn p7_a_stale_holder_publishes_nothing() {
 async fn a_run_explains_itself_and_tells_its_past() {
     let place = Place::new(two()).await;
     let run = place.start("1").await;
-    let told = place.engine.explain_run(run).await.unwrap().unwrap();
+    let told = place.engine.verbs().explain_run(run).await.unwrap().unwrap();
     assert_eq!(told.summary, "make is READY and waits for a worker");
     assert!(told.reasons.iter().any(|why| why.message == "use waits for make (READY)"), "{told:?}");
-    place.engine.operate_run(run, RunAction::Cancel { reason: None }).await.unwrap();
-    let whats: Vec<&str> =
-        place.engine.run_timeline(run).await.unwrap().unwrap().iter().map(|event| event.what.as_str()).collect();
+    place.engine.verbs().operate_run(run, RunAction::Cancel { reason: None }).await.unwrap();
+    let whats: Vec<&str> = place
+        .engine
+        .verbs()
+        .run_timeline(run)
+        .await
+        .unwrap()
+        .unwrap()
+        .iter()
+        .map(|event| event.what.as_str())
+        .collect();
     assert_eq!(whats, ["started", "cancelled", "settled"]);
 }
 
@@ -189,10 +197,10 @@ async fn the_example_publishes_the_same_checksum_every_time() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().display().to_string();
         let tenure = Tenure::open(url).await.unwrap();
-        tenure.apply_pipeline(encode_pipeline::definition()).await.unwrap();
-        let run = tenure.start_run(NewRun::new("encode", "7")).await.unwrap();
+        tenure.verbs().apply_pipeline(encode_pipeline::definition()).await.unwrap();
+        let run = tenure.verbs().start_run(NewRun::new("encode", "7")).await.unwrap();
         sums.push(encode_pipeline::finish(&tenure, run, &path).await.unwrap());
-        let (looked_at, findings) = tenure.verify_run(run, &Folder::new(folder.path())).await.unwrap();
+        let (looked_at, findings) = tenure.verbs().verify_run(run, &Folder::new(folder.path())).await.unwrap();
         // The source, the segments and what they were joined to.
         assert_eq!((looked_at, findings), (encode_pipeline::SEGMENTS as u64 + 2, vec![]));
     }

@@ -92,7 +92,7 @@ async fn child() -> bool {
     let Ok(role) = std::env::var(CHILD) else { return false };
     let tenure = Tenure::open(&std::env::var(STORE).unwrap()).await.unwrap();
     match role.as_str() {
-        "orchestrator" => tenure.keep_pipelines().await,
+        "orchestrator" => tenure.upkeep().await,
         _ => drop(stages(&tenure, &std::env::var(FOLDER).unwrap()).run_until(std::future::pending()).await.unwrap()),
     }
     true
@@ -146,7 +146,7 @@ async fn survives(test: &'static str, url: &str) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().display().to_string();
     let tenure = Tenure::open(url).await.unwrap();
-    tenure.apply_pipeline(definition()).await.unwrap();
+    tenure.verbs().apply_pipeline(definition()).await.unwrap();
     let count = std::env::var("TENURE_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(RUNS);
     let mut runs: Vec<(u64, RunId)> = Vec::new();
     let mut crowd = Crowd::start(test, url, &path);
@@ -158,7 +158,7 @@ async fn survives(test: &'static str, url: &str) {
         while (runs.len() as u64) < count && open.len() < OPEN_MAX {
             // Three inputs, so that runs can be compared with each other.
             let input = runs.len() as u64 % 3;
-            let run = tenure.start_run(NewRun::new("killed", input.to_string())).await.unwrap();
+            let run = tenure.verbs().start_run(NewRun::new("killed", input.to_string())).await.unwrap();
             runs.push((input, run));
             open.insert(run);
         }
@@ -166,7 +166,7 @@ async fn survives(test: &'static str, url: &str) {
         (0..KILLED_AT_ONCE).for_each(|_| crowd.kill_one());
         let mut still = BTreeSet::new();
         for run in open {
-            if !tenure.run(run).await.unwrap().unwrap().0.status.terminal() {
+            if !tenure.verbs().run(run).await.unwrap().unwrap().0.status.terminal() {
                 still.insert(run);
             }
         }
@@ -178,7 +178,7 @@ async fn survives(test: &'static str, url: &str) {
     let mut units = 0;
     for (input, run) in runs {
         units += check(&tenure, run, &path).await;
-        let (_, stages) = tenure.run(run).await.unwrap().unwrap();
+        let (_, stages) = tenure.verbs().run(run).await.unwrap().unwrap();
         published.entry(input).or_default().insert(stages[11].unit.output.clone().unwrap());
     }
     // The same input came to the same checksum, whoever was killed meanwhile.
@@ -188,8 +188,8 @@ async fn survives(test: &'static str, url: &str) {
 
 /// Every unit accepted once, none skipped, no stage before its prerequisites, every artifact valid.
 async fn check(tenure: &Tenure, run: RunId, folder: &str) -> usize {
-    let (found, stages) = tenure.run(run).await.unwrap().unwrap();
-    let events = tenure.run_timeline(run).await.unwrap().unwrap();
+    let (found, stages) = tenure.verbs().run(run).await.unwrap().unwrap();
+    let events = tenure.verbs().run_timeline(run).await.unwrap().unwrap();
     assert_eq!(found.status, RunStatus::Done, "run {run}: {events:#?}");
     let mut done: BTreeMap<UnitKey, tenure::Time> = BTreeMap::new();
     for event in events.iter().filter(|event| event.what.as_str() == "completed") {
@@ -209,7 +209,7 @@ async fn check(tenure: &Tenure, run: RunId, folder: &str) -> usize {
             }
         }
     }
-    let (looked_at, findings) = tenure.verify_run(run, &Folder::new(folder)).await.unwrap();
+    let (looked_at, findings) = tenure.verbs().verify_run(run, &Folder::new(folder)).await.unwrap();
     assert_eq!((looked_at, findings), (12 + 2 * SEGMENTS, vec![]), "run {run}");
     assert!(events.iter().all(|event| event.verb != Some(Verb::Split) || event.lost.is_some()));
     done.len()

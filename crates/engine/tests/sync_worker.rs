@@ -9,7 +9,7 @@ use tenure_memory::MemoryStore;
 
 async fn planned(tenure: &Tenure, chunks: u32) -> SyncId {
     let chunks = (0..chunks).map(|n| NewChunk::new(format!("c{n}")).payload(n.to_string()));
-    tenure.plan_sync(Plan::new("m").attempts_max(3).chunks(chunks)).await.unwrap().id
+    tenure.verbs().plan_sync(Plan::new("m").attempts_max(3).chunks(chunks)).await.unwrap().id
 }
 
 fn memory() -> Tenure {
@@ -70,7 +70,7 @@ async fn s5_a_failing_chunk_is_retried_and_a_panic_is_a_failure() {
     assert_eq!((info.sync.state, info.progress.rows), (State::Completed, 3));
     assert_eq!(tries.load(Ordering::Relaxed), 3);
     assert!(told.load(Ordering::Relaxed) >= 1);
-    let chunk = tenure.chunk(sync, "c1").await.unwrap().unwrap();
+    let chunk = tenure.verbs().chunk(sync, "c1").await.unwrap().unwrap();
     assert_eq!((chunk.attempt, chunk.cursor.as_deref()), (3, Some("{\"at\":1}")));
     assert_eq!(chunk.standing.error_message.as_deref(), Some("the handler panicked: on purpose"));
 }
@@ -98,7 +98,7 @@ async fn s6_a_cancelled_sync_stops_its_handlers() {
     });
     let cancelled = async {
         begun.notified().await;
-        tenure.cancel_sync(sync, Some("enough")).await.unwrap();
+        tenure.verbs().cancel_sync(sync, Some("enough")).await.unwrap();
     };
     let (info, ()) = tokio::join!(worker, cancelled);
     let info = info.unwrap();
@@ -119,7 +119,8 @@ async fn l3_a_long_handler_keeps_its_lease_by_heartbeats() {
             async move {
                 // Until the store has seen the lease outlive its first term.
                 loop {
-                    let seen = tenure.chunk(chunk.sync, &chunk.chunk_hash).await.map_err(|error| error.to_string())?;
+                    let seen =
+                        tenure.verbs().chunk(chunk.sync, &chunk.chunk_hash).await.map_err(|error| error.to_string())?;
                     let beats = seen.and_then(|chunk| chunk.standing.lease).map_or(0, |lease| lease.pulse.beats);
                     if beats >= 4 {
                         return Ok::<u64, String>(1);
@@ -131,7 +132,7 @@ async fn l3_a_long_handler_keeps_its_lease_by_heartbeats() {
         .await
         .unwrap();
     assert_eq!((info.sync.state, info.progress.completed), (State::Completed, 1));
-    let chunk = tenure.chunk(sync, "c0").await.unwrap().unwrap();
+    let chunk = tenure.verbs().chunk(sync, "c0").await.unwrap().unwrap();
     assert_eq!(chunk.attempt, 1, "it was claimed once");
 }
 
@@ -139,9 +140,9 @@ async fn l3_a_long_handler_keeps_its_lease_by_heartbeats() {
 async fn s5_a_worker_goes_on_where_a_dead_one_stopped() {
     let tenure = memory();
     let sync = planned(&tenure, 4).await;
-    let dead = tenure.claim_chunk(ChunkClaim::new(sync, "dead").lease_ms(100)).await.unwrap().unwrap();
-    tenure.complete_chunk(&dead, "dead", Some(1)).await.unwrap();
-    tenure.claim_chunk(ChunkClaim::new(sync, "dead").lease_ms(100)).await.unwrap().unwrap();
+    let dead = tenure.verbs().claim_chunk(ChunkClaim::new(sync, "dead").lease_ms(100)).await.unwrap().unwrap();
+    tenure.verbs().complete_chunk(&dead, "dead", Some(1)).await.unwrap();
+    tenure.verbs().claim_chunk(ChunkClaim::new(sync, "dead").lease_ms(100)).await.unwrap().unwrap();
     let redone: Arc<Mutex<Vec<String>>> = Arc::default();
     let seen = redone.clone();
     let handler = move |chunk: ClaimedChunk| {
@@ -186,7 +187,7 @@ async fn v5_a_shutdown_finishes_what_is_at_work_and_gives_the_sync_back() {
     assert_eq!((info.sync.state, info.progress.running), (State::Available, 0), "{info:?}");
     assert!((1..50).contains(&info.progress.completed), "{info:?}");
     // Nobody has to wait for a lease to run out.
-    let claimed = tenure.claim_sync(tenure::sync::SyncClaim::new("two")).await.unwrap();
+    let claimed = tenure.verbs().claim_sync(tenure::sync::SyncClaim::new("two")).await.unwrap();
     assert_eq!(claimed.map(|claimed| claimed.id), Some(sync));
 }
 
@@ -199,6 +200,6 @@ async fn s2_a_worker_of_an_ended_pass_does_not_keep_the_next_one() {
     let next = planned(&tenure, 1).await;
     let info = tenure.sync_worker(ended, "late").run(copy).await.unwrap();
     assert_eq!((info.sync.id, info.sync.state), (ended, State::Completed));
-    let claimed = tenure.claim_sync(tenure::sync::SyncClaim::new("other")).await.unwrap();
+    let claimed = tenure.verbs().claim_sync(tenure::sync::SyncClaim::new("other")).await.unwrap();
     assert_eq!(claimed.map(|claimed| claimed.id), Some(next), "nobody works on it, and nobody holds it");
 }

@@ -20,9 +20,9 @@ async fn echo(_: Context, job: Step) -> Outcome<u32> {
 }
 
 async fn only(engine: &Tenure) -> tenure::JobInfo {
-    let jobs = engine.jobs(Filter::default(), None, 10).await.unwrap().items;
+    let jobs = engine.verbs().jobs(Filter::default(), None, 10).await.unwrap().items;
     assert_eq!(jobs.len(), 1);
-    engine.job(jobs[0].id).await.unwrap().unwrap()
+    engine.verbs().job(jobs[0].id).await.unwrap().unwrap()
 }
 
 async fn after_one(worker: impl FnOnce(Worker) -> Worker) -> (TestEngine, tenure::JobInfo) {
@@ -39,7 +39,7 @@ async fn a_thousand_jobs_are_run_once_each() {
     engine.enqueue_all((0..1_000).map(|n| Step { n })).await.unwrap();
     let report = engine.worker().concurrency(7).prefetch(20).handle(echo).drain().await.unwrap();
     assert_eq!((report.completed, report.refused), (1_000, 0));
-    let info = engine.queue("steps").await.unwrap().unwrap();
+    let info = engine.verbs().queue("steps").await.unwrap().unwrap();
     assert_eq!((info.counts.completed, info.counts.running), (1_000, 0));
 }
 
@@ -170,7 +170,7 @@ async fn l3_a_frozen_worker_that_wakes_is_refused() {
     strings.thaw();
     let report = frozen.await.unwrap().unwrap();
     assert_eq!((report.completed, report.refused), (0, 1));
-    let timeline = engine.timeline(only(&engine).await.id).await.unwrap().unwrap();
+    let timeline = engine.verbs().timeline(only(&engine).await.id).await.unwrap().unwrap();
     let whats: Vec<&str> = timeline.iter().map(|event| event.what.as_str()).collect();
     assert_eq!(whats, ["enqueued", "claimed", "expired", "claimed", "completed", "refused"]);
 }
@@ -236,7 +236,8 @@ async fn q2_a_worker_can_be_kept_to_some_kinds() {
     let any = async |_: Context| Outcome::done(None);
     let report = engine.worker().queue("q").kinds(["mail", "fax"]).handle_any(any).drain().await.unwrap();
     assert_eq!(report.completed, 1);
-    let left = engine.jobs(Filter { status: Some(Status::Queued), ..Filter::default() }, None, 10).await.unwrap();
+    let left =
+        engine.verbs().jobs(Filter { status: Some(Status::Queued), ..Filter::default() }, None, 10).await.unwrap();
     assert_eq!(left.items.iter().map(|job| job.kind.as_str()).collect::<Vec<_>>(), ["resize"]);
     for wrong in
         [engine.worker().kinds(["no kind"]), engine.worker().kinds([""; 0]), engine.worker().timeout(Duration::ZERO)]
@@ -281,7 +282,7 @@ async fn l11_an_operators_cancel_arrives_with_a_heartbeat() {
     });
     let working = tokio::spawn(worker.drain());
     begun.notified().await;
-    engine.cancel(id, Some("not needed"), false).await.unwrap();
+    engine.verbs().cancel(id, Some("not needed"), false).await.unwrap();
     working.await.unwrap().unwrap();
     let job = only(&engine).await;
     assert_eq!((job.status, job.reason.map(|reason| reason.as_str())), (Status::Failed, Some("cancelled")));
@@ -308,7 +309,7 @@ async fn d5_shutdown_lets_handlers_finish_and_gives_the_rest_back() {
     go_on.notify_one();
     let report = working.await.unwrap().unwrap();
     assert_eq!((report.completed, report.refused), (1, 0));
-    let counts = engine.queue("steps").await.unwrap().unwrap().counts;
+    let counts = engine.verbs().queue("steps").await.unwrap().unwrap().counts;
     assert_eq!((counts.completed, counts.running, counts.queued), (1, 0, 4));
 }
 
@@ -366,7 +367,7 @@ fn never_yields(url: &str) {
         });
         let report = worker.drain().await.unwrap();
         assert_eq!((report.completed, report.refused), (1, 0), "{url}");
-        let job = engine.job(id).await.unwrap().unwrap();
+        let job = engine.verbs().job(id).await.unwrap().unwrap();
         assert_eq!((job.attempts.len(), job.attempt), (1, 1));
         assert!(job.attempts[0].pulse.beats >= 5, "{} beats", job.attempts[0].pulse.beats);
     });
@@ -401,18 +402,18 @@ async fn what_a_worker_holds_counts_against_w() {
     let engine = TestEngine::new();
     engine.enqueue_all((0..10).map(|n| Step { n })).await.unwrap();
     let change = tenure::Change { max_running: Some(Some(2)), ..tenure::Change::default() };
-    engine.change_queue("steps", change).await.unwrap();
+    engine.verbs().change_queue("steps", change).await.unwrap();
     let most = Arc::new(AtomicU32::new(0));
     let seen = most.clone();
     let worker = engine.worker().concurrency(8).prefetch(8).handle(move |cx: Context, _: Step| {
         let seen = seen.clone();
         async move {
-            let running = cx.tenure().queue("steps").await?.map_or(0, |info| info.counts.running);
+            let running = cx.tenure().verbs().queue("steps").await?.map_or(0, |info| info.counts.running);
             seen.fetch_max(u32::try_from(running)?, Ordering::SeqCst);
             Outcome::<()>::done(())
         }
     });
     assert_eq!(worker.drain().await.unwrap().completed, 10);
     assert!(most.load(Ordering::SeqCst) <= 2);
-    assert!(engine.claim(Claim::new("steps", "x")).await.unwrap().jobs.is_empty());
+    assert!(engine.verbs().claim(Claim::new("steps", "x")).await.unwrap().jobs.is_empty());
 }

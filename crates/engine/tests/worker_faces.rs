@@ -14,8 +14,8 @@ use tokio::sync::Notify;
 
 async fn run_of_one() -> (Tenure, RunId) {
     let tenure = Tenure::on(MemoryStore::new());
-    tenure.apply_pipeline(Definition::new("p").stage(Stage::new("s").attempts_max(1))).await.unwrap();
-    let run = tenure.start_run(NewRun::new("p", "null")).await.unwrap();
+    tenure.verbs().apply_pipeline(Definition::new("p").stage(Stage::new("s").attempts_max(1))).await.unwrap();
+    let run = tenure.verbs().start_run(NewRun::new("p", "null")).await.unwrap();
     tenure.orchestrator().advance(10).await.unwrap();
     (tenure, run)
 }
@@ -23,7 +23,7 @@ async fn run_of_one() -> (Tenure, RunId) {
 async fn sync_of_one() -> (Tenure, SyncId) {
     let tenure = Tenure::on(MemoryStore::new());
     let plan = Plan::new("m").attempts_max(1).chunks([NewChunk::new("c")]);
-    let sync = tenure.plan_sync(plan).await.unwrap().id;
+    let sync = tenure.verbs().plan_sync(plan).await.unwrap().id;
     (tenure, sync)
 }
 
@@ -53,7 +53,7 @@ async fn v5_a_stage_at_work_ends_within_the_grace() {
         leaves.notify_one();
     });
     assert_eq!(report.await.unwrap().completed, 1);
-    let (_, stages) = tenure.run(run).await.unwrap().unwrap();
+    let (_, stages) = tenure.verbs().run(run).await.unwrap().unwrap();
     assert_eq!((stages[0].unit.status, stages[0].unit.output.as_deref()), (Status::Done, Some("7")));
 }
 
@@ -72,7 +72,7 @@ async fn v5_a_stage_that_outlives_the_grace_is_told_and_given_back() {
     });
     let report = stages.run_until(begun.notified()).await.unwrap();
     assert_eq!((report.released, report.failed), (1, 0));
-    let (_, stages) = tenure.run(run).await.unwrap().unwrap();
+    let (_, stages) = tenure.verbs().run(run).await.unwrap().unwrap();
     assert_eq!((stages[0].unit.status, stages[0].unit.attempt), (Status::Ready, 0), "its attempt was not counted");
 }
 
@@ -95,7 +95,7 @@ async fn q6_a_stage_that_takes_too_long_has_failed() {
     let stages = stages(&tenure).timeout(Duration::from_millis(20));
     let stages = stages.handle("s", |_: StageContext, (): ()| std::future::pending::<Outcome<()>>());
     assert_eq!(stages.drain().await.unwrap().failed, 1);
-    let (_, stages) = tenure.run(run).await.unwrap().unwrap();
+    let (_, stages) = tenure.verbs().run(run).await.unwrap().unwrap();
     assert_eq!(stages[0].unit.error.as_deref(), Some("took longer than 20 ms"));
 }
 
@@ -140,9 +140,9 @@ async fn stages_have_hooks_and_shared_state() {
 /// Runs of two stages that need nothing, all of them to be had.
 async fn runs_of_two(runs: u32) -> Tenure {
     let tenure = Tenure::on(MemoryStore::new());
-    tenure.apply_pipeline(Definition::new("p").stage(Stage::new("a")).stage(Stage::new("b"))).await.unwrap();
+    tenure.verbs().apply_pipeline(Definition::new("p").stage(Stage::new("a")).stage(Stage::new("b"))).await.unwrap();
     for _ in 0..runs {
-        tenure.start_run(NewRun::new("p", "null")).await.unwrap();
+        tenure.verbs().start_run(NewRun::new("p", "null")).await.unwrap();
     }
     tenure.orchestrator().advance(100).await.unwrap();
     tenure
@@ -225,7 +225,7 @@ async fn q6_a_chunk_that_takes_too_long_has_failed() {
     let worker = chunks(&tenure, sync).timeout(Duration::from_millis(20));
     let info = worker.run(|_| std::future::pending::<Result<u64, String>>()).await.unwrap();
     assert_eq!((info.sync.state, info.progress.failed), (State::Failed, 1));
-    let chunk = tenure.chunk(sync, "c").await.unwrap().unwrap();
+    let chunk = tenure.verbs().chunk(sync, "c").await.unwrap().unwrap();
     assert_eq!(chunk.standing.error_message.as_deref(), Some("took longer than 20 ms"));
 }
 
@@ -255,7 +255,7 @@ async fn v5_an_offset_whose_handler_outlives_the_grace_is_told_and_left_to_other
     let worker = tenure.domain_worker().grace(Duration::ZERO).cancel_grace(Duration::ZERO);
     let drained = worker.run_until(offsets([("a", 1)]), handler, begun.notified()).await.unwrap();
     assert_eq!(drained, Drained::default());
-    let lease = tenure.domain("a").show().await.unwrap().unwrap().lease.unwrap();
+    let lease = tenure.domain("a").info().await.unwrap().lease.unwrap();
     assert_eq!((lease.offset, lease.retry_count), (1, 0), "no try was counted");
 }
 

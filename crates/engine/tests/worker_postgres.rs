@@ -54,7 +54,7 @@ fn a9_a_handler_that_never_yields_keeps_its_lease() {
         });
         let report = worker.drain().await.unwrap();
         assert_eq!((report.completed, report.refused), (1, 0));
-        let job = tenure.job(id).await.unwrap().unwrap();
+        let job = tenure.verbs().job(id).await.unwrap().unwrap();
         assert!(job.attempts[0].pulse.beats >= 5, "{} beats", job.attempts[0].pulse.beats);
     });
 }
@@ -70,7 +70,7 @@ async fn a10_handlers_that_take_every_connection_keep_their_leases() {
     lock.batch_execute("select from tenure.engine for update").await.unwrap();
     let worker = tenure.worker().lease(LEASE).handle(async |cx: Context, job: Step| {
         // Waits for the lock on the server, and keeps its connection meanwhile.
-        cx.tenure().set_limit(Some(100 + job.n)).await?;
+        cx.tenure().verbs().set_limit(Some(100 + job.n)).await?;
         Outcome::<()>::done(())
     });
     let working = tokio::spawn(worker.drain());
@@ -102,7 +102,7 @@ async fn c8_a_worker_goes_on_after_its_server_ended_every_connection() {
     }
     // A claim whose answer was cut off is found again when its lease has run out; what matters is that none is lost.
     working.await.unwrap().unwrap();
-    let counts = tenure.queue("steps").await.unwrap().unwrap().counts;
+    let counts = tenure.verbs().queue("steps").await.unwrap().unwrap().counts;
     assert_eq!((counts.completed + counts.running + counts.queued, counts.failed), (200, 0));
 }
 
@@ -129,7 +129,7 @@ async fn c8_a_worker_that_starts_while_its_server_is_away_works_once_it_is_back(
     tokio::time::timeout(Duration::from_secs(60), is_done.recv()).await.expect("it is done").expect("one job");
     drop(leave);
     assert_eq!(working.await.unwrap().unwrap().completed, 1);
-    assert_eq!(tenure.job(id).await.unwrap().unwrap().status, tenure::Status::Completed);
+    assert_eq!(tenure.verbs().job(id).await.unwrap().unwrap().status, tenure::Status::Completed);
 }
 
 async fn server() -> PostgresServer {
@@ -213,7 +213,7 @@ impl Held {
     }
 
     async fn job(&self, n: usize) -> JobInfo {
-        self.tenure.job(self.jobs[n]).await.unwrap().unwrap()
+        self.tenure.verbs().job(self.jobs[n]).await.unwrap().unwrap()
     }
 
     /// Returns when the store waits for the user.
@@ -277,7 +277,7 @@ async fn v5_a_worker_that_is_told_to_leave_does_not_wait_for_a_users_transaction
         drop(user);
         let returned = async {
             while held.job(0).await.status == Status::Running {
-                held.tenure.recover(100).await.unwrap();
+                held.tenure.verbs().recover(100).await.unwrap();
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };

@@ -52,7 +52,7 @@ async fn a_job_is_enqueued_worked_on_and_ended_under_the_role_of_workers() {
     });
     let report = worker.drain().await.unwrap();
     assert_eq!(report.completed, 19, "{report:?}");
-    let job = tenure.job(ids[3].id).await.unwrap().unwrap();
+    let job = tenure.verbs().job(ids[3].id).await.unwrap().unwrap();
     assert_eq!((job.status, job.result.as_deref()), (Status::Completed, Some("3")));
 }
 
@@ -64,17 +64,17 @@ async fn a_workers_own_transaction_enqueues_and_completes_under_its_role() {
     for commits in [false, true] {
         let mut tx = client.transaction().await.unwrap();
         tx.batch_execute("insert into effect values (1)").await.unwrap();
-        tenure.enqueue_in(&mut tx, Step { n: 1 }).await.unwrap();
+        tenure.enqueue(Step { n: 1 }).in_tx(&mut tx).await.unwrap();
         if commits { tx.commit().await.unwrap() } else { tx.rollback().await.unwrap() }
     }
-    let claims = tenure.claim(tenure::Claim::new("steps", "w").max(9)).await.unwrap();
+    let claims = tenure.verbs().claim(tenure::Claim::new("steps", "w").max(9)).await.unwrap();
     let [job] = &claims.jobs[..] else { panic!("one was committed: {claims:?}") };
     let mut tx = client.transaction().await.unwrap();
-    tenure.held_in(&mut tx, job.id, "w", job.token).await.unwrap();
+    tenure.verbs().held_in(&mut tx, job.id, "w", job.token).await.unwrap();
     tx.batch_execute("insert into effect values (2)").await.unwrap();
-    tenure.complete_in(&mut tx, job.id, "w", job.token, None).await.unwrap();
+    tenure.verbs().complete_in(&mut tx, job.id, "w", job.token, None).await.unwrap();
     tx.commit().await.unwrap();
-    assert_eq!(tenure.job(job.id).await.unwrap().unwrap().status, Status::Completed);
+    assert_eq!(tenure.verbs().job(job.id).await.unwrap().unwrap().status, Status::Completed);
     let rows = client.query("select n from effect order by n", &[]).await.unwrap();
     assert_eq!(rows.iter().map(|row| row.get::<_, i32>(0)).collect::<Vec<_>>(), [1, 2]);
 }
@@ -101,10 +101,10 @@ async fn stages_and_segments_are_worked_on_under_the_role_of_workers() {
     let (_database, operator, url) = store().await;
     let tenure = Tenure::open(&url).await.unwrap();
     let graph = Definition::new("p").stage(Stage::new("a").segmented()).stage(Stage::new("b").needs(["a"]));
-    let refused = tenure.apply_pipeline(graph.clone()).await.unwrap_err();
+    let refused = tenure.verbs().apply_pipeline(graph.clone()).await.unwrap_err();
     assert_eq!(refused.code(), "store_denied", "{refused}");
-    operator.apply_pipeline(graph).await.unwrap();
-    let run = tenure.start_run(NewRun::new("p", "3")).await.unwrap();
+    operator.verbs().apply_pipeline(graph).await.unwrap();
+    let run = tenure.verbs().start_run(NewRun::new("p", "3")).await.unwrap();
     let advance = tenure.orchestrator().advance(1).await.unwrap_err();
     assert_eq!(advance.code(), "store_denied", "{advance}");
     let stages = || tenure.stages("p").split("a", cut).segment("a", double).handle("a", join).handle("b", end);
@@ -112,7 +112,7 @@ async fn stages_and_segments_are_worked_on_under_the_role_of_workers() {
         operator.orchestrator().advance(10).await.unwrap();
         stages().drain().await.unwrap();
     }
-    let (run, stages) = tenure.run(run).await.unwrap().unwrap();
+    let (run, stages) = tenure.verbs().run(run).await.unwrap().unwrap();
     assert_eq!(run.status, RunStatus::Done, "{stages:?}");
 }
 
@@ -121,13 +121,13 @@ async fn chunks_are_planned_and_synced_under_the_role_of_workers() {
     let (_database, _, url) = store().await;
     let tenure = Tenure::open(&url).await.unwrap();
     let chunks = (0..10).map(|n| NewChunk::new(format!("c{n}")).payload(n.to_string()));
-    let sync = tenure.plan_sync(Plan::new("m").chunks(chunks)).await.unwrap().id;
+    let sync = tenure.verbs().plan_sync(Plan::new("m").chunks(chunks)).await.unwrap().id;
     let handler = async |chunk: ClaimedChunk| {
         Ok::<_, String>(Synced::rows(chunk.payload.parse().map_err(|_| "no number")?).cursor("1"))
     };
     let info = tenure.sync_worker(sync, "w").workers(2).run(handler).await.unwrap();
     assert_eq!((info.sync.state, info.progress.rows), (State::Completed, 45));
-    let refused = tenure.cancel_sync(sync, None).await.unwrap_err();
+    let refused = tenure.verbs().cancel_sync(sync, None).await.unwrap_err();
     assert_eq!(refused.code(), "store_denied", "{refused}");
 }
 
@@ -139,7 +139,7 @@ async fn offsets_are_worked_on_under_the_role_of_workers() {
     let handler = async |work: Work| if work.offset == 5 { Err("never") } else { Ok(()) };
     let report = tenure.domain_worker().concurrency(4).run(offsets(items), handler).await.unwrap();
     assert_eq!(report.lost, 0, "{report:?}");
-    assert!(tenure.domain("odd").show().await.unwrap().unwrap().lease.is_none());
+    assert!(tenure.domain("odd").info().await.unwrap().lease.is_none());
     let refused = tenure.domain("odd").skip(99).await.unwrap_err();
     assert_eq!(refused.code(), "store_denied", "{refused}");
 }

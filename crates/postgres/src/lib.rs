@@ -2,7 +2,7 @@
 //!
 //! The verbs are functions in the database (`functions/queue/*.sql`): one statement, one round trip, one transaction,
 //! so they work alike behind a pooler in transaction mode and from plain SQL. This crate calls them, keeps a hint
-//! where its last claim ended (`cursor.rs`), and listens for wake-ups.
+//! where its last claim ended (`queue/cursor.rs`), and listens for wake-ups.
 //!
 //! Always true:
 //! - only the database's clock judges a lease, read after the rows are locked (L5);
@@ -11,10 +11,10 @@
 
 mod address;
 mod connect;
-mod cursor;
 mod domain;
 mod error;
 mod examine;
+pub mod in_transaction;
 mod listen;
 mod migrate;
 mod names;
@@ -24,16 +24,14 @@ mod queue;
 mod schedule;
 mod sync;
 mod told;
-pub mod transaction;
 mod trust;
 mod upkeep;
 mod value;
 
 pub use address::PostgresOptions;
-/// The PostgreSQL driver (0.7), for callers who share a transaction with the queue: [`transaction`].
+/// The PostgreSQL driver (0.7), for callers who share a transaction with the queue: [`in_transaction`].
 pub use tokio_postgres;
 
-use cursor::Cursors;
 use pool::Database;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -46,7 +44,7 @@ use told::Told;
 pub struct PostgresStore {
     database: Arc<Database>,
     urgent: Arc<Database>,
-    cursors: Arc<Cursors>,
+    cursors: Arc<queue::Cursors>,
     chunk_cursors: Arc<sync::ChunkCursors>,
     sightings: Arc<Sightings>,
     /// Queues that other processes were told of, or would be soon.

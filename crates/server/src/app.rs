@@ -138,7 +138,7 @@ impl App {
         let mut begun = false;
         let tenure = self.operator();
         loop {
-            let step = match self.ask(tenure.operate_step(filter.clone(), action.clone(), before)).await {
+            let step = match self.ask(tenure.verbs().operate_step(filter.clone(), action.clone(), before)).await {
                 Ok(step) => step,
                 // A refusal says that nothing was changed. Here something was: it is told, and whoever goes on at the
                 // cursor meets what went wrong.
@@ -167,14 +167,14 @@ impl App {
             };
             let endings: Vec<Ending> = unheard.jobs.into_iter().map(give_back).collect();
             if !endings.is_empty() {
-                tenure.finish_all(endings).await?;
+                tenure.verbs().finish_all(endings).await?;
             }
             Ok(())
         };
         let tenure = self.tenure.clone();
         let look = move |slice| {
             let (tenure, claim) = (tenure.clone(), claim.clone());
-            async move { tenure.claim_within(claim, slice).await }
+            async move { tenure.verbs().claim_within(claim, slice).await }
         };
         self.wait(wait, look, |claims| claims.jobs.is_empty(), give_back).await
     }

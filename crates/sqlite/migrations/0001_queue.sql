@@ -7,7 +7,7 @@
 -- byte for byte as sent.
 
 -- One row: what only grows.
-CREATE TABLE meta (
+CREATE TABLE tenure_meta (
     only       INTEGER PRIMARY KEY CHECK (only = 1),
     -- Below 2^53, so that tokens survive as JSON numbers.
     last_token INTEGER NOT NULL DEFAULT 0 CHECK (last_token BETWEEN 0 AND 9007199254740991),
@@ -16,24 +16,24 @@ CREATE TABLE meta (
     token_base INTEGER NOT NULL DEFAULT 0 CHECK (token_base >= 0),
     last_id    INTEGER NOT NULL DEFAULT 0 CHECK (last_id >= 0)
 ) STRICT;
-INSERT INTO meta (only) VALUES (1);
+INSERT INTO tenure_meta (only) VALUES (1);
 
 -- One row: how many times callers took the write lock in transactions of their own (Q10). Only who wrote a turn reads
 -- it before its commit, so a process can tell whether a transaction it has seen may still be open.
-CREATE TABLE caller (
+CREATE TABLE tenure_caller (
     only INTEGER PRIMARY KEY CHECK (only = 1),
     turn INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-INSERT INTO caller (only) VALUES (1);
+INSERT INTO tenure_caller (only) VALUES (1);
 
 -- One row: the limit of the whole engine (Q8).
-CREATE TABLE engine (
+CREATE TABLE tenure_engine (
     only        INTEGER PRIMARY KEY CHECK (only = 1),
     max_running INTEGER CHECK (max_running BETWEEN 1 AND 1000000)
 ) STRICT;
-INSERT INTO engine (only) VALUES (1);
+INSERT INTO tenure_engine (only) VALUES (1);
 
-CREATE TABLE queue (
+CREATE TABLE tenure_queue (
     name       TEXT PRIMARY KEY NOT NULL,
     created_at INTEGER NOT NULL,
     -- Jobs that run, counted in the transactions that move them (Q8).
@@ -54,7 +54,7 @@ CREATE TABLE queue (
 ) STRICT, WITHOUT ROWID;
 
 -- Tenants that have something running, or that have spent some of their rate (Q8).
-CREATE TABLE tenant (
+CREATE TABLE tenure_tenant (
     queue       TEXT NOT NULL,
     key         TEXT NOT NULL,
     running     INTEGER NOT NULL DEFAULT 0 CHECK (running >= 0),
@@ -65,17 +65,17 @@ CREATE TABLE tenant (
     PRIMARY KEY (queue, key)
 ) STRICT, WITHOUT ROWID;
 -- Those that only a rate keeps here, until its period is surely over.
-CREATE INDEX tenant_idle ON tenant (claimed_at) WHERE running = 0;
+CREATE INDEX tenure_tenant_idle ON tenure_tenant (claimed_at) WHERE running = 0;
 
--- Lanes that stopped, and the failed job they stopped for (Q9). Whose turn it is otherwise, the index job_turn knows.
-CREATE TABLE lane (
+-- Lanes that stopped, and the failed job they stopped for (Q9). Whose turn it is otherwise, the index tenure_job_turn knows.
+CREATE TABLE tenure_lane (
     queue      TEXT NOT NULL,
     key        TEXT NOT NULL,
     blocked_by INTEGER NOT NULL,
     PRIMARY KEY (queue, key)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE job (
+CREATE TABLE tenure_job (
     id             INTEGER PRIMARY KEY,
     queue          TEXT NOT NULL,
     kind           TEXT NOT NULL,
@@ -108,19 +108,19 @@ CREATE TABLE job (
 ) STRICT;
 -- The order of claims (Q2). Of a tenant and kind only the first stands here, and only while the tenant is below its
 -- limit; of a lane only the one whose turn it is. So neither slows the others down, however many wait (Q8, Q9).
-CREATE INDEX job_ready ON job (queue, priority DESC, created_at, id, limit_key) WHERE place = 0;
-CREATE INDEX job_scheduled ON job (queue, run_at) WHERE place = 1;
+CREATE INDEX tenure_job_ready ON tenure_job (queue, priority DESC, created_at, id, limit_key) WHERE place = 0;
+CREATE INDEX tenure_job_scheduled ON tenure_job (queue, run_at) WHERE place = 1;
 -- The order of claims within a tenant and kind; and the one of them that is ready.
-CREATE INDEX job_parked ON job (queue, limit_key, kind, priority DESC, created_at, id) WHERE place = 3;
-CREATE UNIQUE INDEX job_shown ON job (queue, limit_key, kind) WHERE limit_key IS NOT NULL AND place = 0;
+CREATE INDEX tenure_job_parked ON tenure_job (queue, limit_key, kind, priority DESC, created_at, id) WHERE place = 3;
+CREATE UNIQUE INDEX tenure_job_shown ON tenure_job (queue, limit_key, kind) WHERE limit_key IS NOT NULL AND place = 0;
 -- The order of a lane; and the one of it that runs or may run. That it is one is what Q9 promises.
-CREATE INDEX job_lane ON job (queue, ordering_key, id) WHERE ordering_key IS NOT NULL;
-CREATE UNIQUE INDEX job_turn ON job (queue, ordering_key) WHERE ordering_key IS NOT NULL AND place <> 4;
-CREATE INDEX job_stuck ON job (id) WHERE place = 5;
+CREATE INDEX tenure_job_lane ON tenure_job (queue, ordering_key, id) WHERE ordering_key IS NOT NULL;
+CREATE UNIQUE INDEX tenure_job_turn ON tenure_job (queue, ordering_key) WHERE ordering_key IS NOT NULL AND place <> 4;
+CREATE INDEX tenure_job_stuck ON tenure_job (id) WHERE place = 5;
 -- Lists of one queue, newest first, and the oldest that waits (an index ends with the id).
-CREATE INDEX job_queue ON job (queue);
+CREATE INDEX tenure_job_queue ON tenure_job (queue);
 
-CREATE TABLE lease (
+CREATE TABLE tenure_lease (
     token          INTEGER PRIMARY KEY,
     owner          TEXT NOT NULL,
     queue          TEXT NOT NULL,
@@ -145,11 +145,11 @@ CREATE TABLE lease (
     -- 1 when recovery met a row it could not read: it is left for a person and no longer stops the others (L7).
     stuck          INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-CREATE INDEX lease_expires ON lease (expires_at) WHERE stuck = 0;
-CREATE INDEX lease_queue_expires ON lease (queue, expires_at);
+CREATE INDEX tenure_lease_expires ON tenure_lease (expires_at) WHERE stuck = 0;
+CREATE INDEX tenure_lease_queue_expires ON tenure_lease (queue, expires_at);
 
 -- What a holder said by heartbeat, apart from the job so that a heartbeat never rewrites a payload.
-CREATE TABLE note (
+CREATE TABLE tenure_note (
     job        INTEGER PRIMARY KEY,
     progress   TEXT,
     checkpoint TEXT
@@ -157,7 +157,7 @@ CREATE TABLE note (
 
 -- Jobs that ended. The claim that ended with the job is spelled out in columns, earlier ones are in `attempts`; a job
 -- that was cancelled while it waited has no such claim.
-CREATE TABLE finished (
+CREATE TABLE tenure_finished (
     id             INTEGER PRIMARY KEY,
     queue          TEXT NOT NULL,
     kind           TEXT NOT NULL,
@@ -192,14 +192,14 @@ CREATE TABLE finished (
     attempts       TEXT,
     payload        TEXT NOT NULL
 ) STRICT;
-CREATE INDEX finished_queue_status ON finished (queue, status, id);
+CREATE INDEX tenure_finished_queue_status ON tenure_finished (queue, status, id);
 -- Failures of all queues: few, and what people look for.
-CREATE INDEX finished_failed ON finished (status) WHERE status = 'failed';
+CREATE INDEX tenure_finished_failed ON tenure_finished (status) WHERE status = 'failed';
 -- What is past its retention.
-CREATE INDEX finished_age ON finished (queue, finished_at);
+CREATE INDEX tenure_finished_age ON tenure_finished (queue, finished_at);
 
 -- Endings that are no longer kept with their job, for the hour that L12 promises.
-CREATE TABLE receipt (
+CREATE TABLE tenure_receipt (
     job    INTEGER NOT NULL,
     token  INTEGER NOT NULL,
     owner  TEXT NOT NULL,
@@ -210,10 +210,10 @@ CREATE TABLE receipt (
     at        INTEGER NOT NULL,
     PRIMARY KEY (job, token)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX receipt_age ON receipt (at);
+CREATE INDEX tenure_receipt_age ON tenure_receipt (at);
 
 -- The job that a key stands for (Q7).
-CREATE TABLE dedup (
+CREATE TABLE tenure_dedup (
     queue TEXT NOT NULL,
     key   TEXT NOT NULL,
     job   INTEGER NOT NULL,
@@ -224,11 +224,11 @@ CREATE TABLE dedup (
     ended TEXT,
     PRIMARY KEY (queue, key)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX dedup_age ON dedup (until);
-CREATE INDEX dedup_job ON dedup (job);
+CREATE INDEX tenure_dedup_age ON tenure_dedup (until);
+CREATE INDEX tenure_dedup_job ON tenure_dedup (job);
 
 -- What went otherwise than well (L8).
-CREATE TABLE event (
+CREATE TABLE tenure_event (
     id      INTEGER PRIMARY KEY,
     at      INTEGER NOT NULL,
     -- The first time, where repetitions were counted into one event.
@@ -247,13 +247,13 @@ CREATE TABLE event (
     error   TEXT,
     count   INTEGER NOT NULL DEFAULT 1
 ) STRICT;
-CREATE INDEX event_job ON event (job);
+CREATE INDEX tenure_event_job ON tenure_event (job);
 -- Repeated refusals are counted into one event for each job, token and reason.
-CREATE UNIQUE INDEX event_refused ON event (job, token, lost) WHERE what = 'refused';
+CREATE UNIQUE INDEX tenure_event_refused ON tenure_event (job, token, lost) WHERE what = 'refused';
 
 -- What was changed about a queue, a schedule, a domain, a pipeline or the store (`face`, and the name; the store has
 -- none), and by whom: the last hundred of each (L8).
-CREATE TABLE change (
+CREATE TABLE tenure_change (
     id      INTEGER PRIMARY KEY,
     at      INTEGER NOT NULL,
     face    TEXT NOT NULL,
@@ -264,12 +264,12 @@ CREATE TABLE change (
     was     TEXT,
     became  TEXT
 ) STRICT;
-CREATE INDEX change_subject ON change (face, name, id);
+CREATE INDEX tenure_change_subject ON tenure_change (face, name, id);
 -- What is too old.
-CREATE INDEX change_age ON change (at);
+CREATE INDEX tenure_change_age ON tenure_change (at);
 
 -- Who looked for work, where and of which kinds, written at most once a minute and kept for a day.
-CREATE TABLE sighting (
+CREATE TABLE tenure_sighting (
     owner         TEXT NOT NULL,
     queue         TEXT NOT NULL,
     -- A JSON array of names, in order and each once; empty is every kind.
@@ -279,28 +279,28 @@ CREATE TABLE sighting (
     PRIMARY KEY (owner, queue, kinds)
 ) STRICT, WITHOUT ROWID;
 -- The newest of a queue; and what is past its day.
-CREATE INDEX sighting_queue ON sighting (queue, seen_at DESC, owner);
-CREATE INDEX sighting_age ON sighting (seen_at);
+CREATE INDEX tenure_sighting_queue ON tenure_sighting (queue, seen_at DESC, owner);
+CREATE INDEX tenure_sighting_age ON tenure_sighting (seen_at);
 
 -- The same for people.
-CREATE VIEW changes AS
+CREATE VIEW tenure_changes AS
 SELECT strftime('%Y-%m-%dT%H:%M:%S', at / 1000000, 'unixepoch') || printf('.%06dZ', at % 1000000) AS at,
        face, name, what, setting, was, became, by
-FROM change;
+FROM tenure_change;
 
 -- The queue in the words of its document (Q11). Instants are RFC 3339 text; the subtraction floors, so that instants
 -- before 1970 are spelled right too.
-CREATE VIEW work_queue AS
+CREATE VIEW tenure_work_queue AS
 WITH shown AS (
     SELECT j.id, CASE j.place WHEN 2 THEN 'running' ELSE 'queued' END AS status, j.priority, j.payload, j.run_at,
            l.owner AS claimed_by, l.expires_at AS lease_expires_at, j.created_at,
            coalesce(l.granted_at, j.attempts ->> '$[#-1].claimed_at') AS started_at,
            coalesce(l.granted_at, j.attempts ->> '$[#-1].ended_at', j.created_at) AS updated_at
-    FROM job j LEFT JOIN lease l ON j.place = 2 AND l.token = j.token
+    FROM tenure_job j LEFT JOIN tenure_lease l ON j.place = 2 AND l.token = j.token
     UNION ALL
     SELECT f.id, f.status, f.priority, f.payload, f.run_at, NULL, NULL, f.created_at,
            coalesce(f.claimed_at, f.attempts ->> '$[#-1].claimed_at'), f.finished_at
-    FROM finished f
+    FROM tenure_finished f
 )
 SELECT id, status, priority, payload,
        strftime('%Y-%m-%dT%H:%M:%S', (run_at - (run_at % 1000000 + 1000000) % 1000000) / 1000000, 'unixepoch')

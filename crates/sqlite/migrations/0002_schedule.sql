@@ -4,13 +4,13 @@
 
 -- One row: the last revision drawn. One counter for all schedules, so that one removed and put again never has a
 -- revision it had before (T1).
-CREATE TABLE schedule_meta (
+CREATE TABLE tenure_schedule_meta (
     only          INTEGER PRIMARY KEY CHECK (only = 1),
     last_revision INTEGER NOT NULL DEFAULT 0 CHECK (last_revision >= 0)
 ) STRICT;
-INSERT INTO schedule_meta (only) VALUES (1);
+INSERT INTO tenure_schedule_meta (only) VALUES (1);
 
-CREATE TABLE schedule (
+CREATE TABLE tenure_schedule (
     name       TEXT PRIMARY KEY NOT NULL,
     revision   INTEGER NOT NULL,
     cron       TEXT NOT NULL,
@@ -42,9 +42,9 @@ CREATE TABLE schedule (
     payload            TEXT NOT NULL
 ) STRICT;
 -- What a scheduler looks for.
-CREATE INDEX schedule_due ON schedule (next_at, name) WHERE paused = 0 AND next_at IS NOT NULL;
+CREATE INDEX tenure_schedule_due ON tenure_schedule (next_at, name) WHERE paused = 0 AND next_at IS NOT NULL;
 
-CREATE TABLE firing (
+CREATE TABLE tenure_firing (
     schedule TEXT NOT NULL,
     slot     INTEGER NOT NULL,
     fired_at INTEGER NOT NULL,

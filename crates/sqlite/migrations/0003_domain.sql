@@ -4,7 +4,7 @@
 -- While offsets end in order and none waits, a call reads and writes this row alone.
 -- What does not fit there is in tables of its own, by the row's number: other ranges, what waits, events.
 
-CREATE TABLE domain (
+CREATE TABLE tenure_domain (
     id            INTEGER PRIMARY KEY,
     name          TEXT NOT NULL UNIQUE,
     created_at    INTEGER NOT NULL,
@@ -22,7 +22,7 @@ CREATE TABLE domain (
     expires_at     INTEGER,
     -- Whether the event of this expiry was written (L7).
     expiry_told    INTEGER NOT NULL DEFAULT 0 CHECK (expiry_told IN (0, 1)),
-    -- The range of ended offsets that grew last, and how many others are in domain_range; then those of the failed ones.
+    -- The range of ended offsets that grew last, and how many others are in tenure_domain_range; then those of the failed ones.
     ended_from     INTEGER,
     ended_to       INTEGER,
     ended_others   INTEGER NOT NULL DEFAULT 0,
@@ -39,14 +39,14 @@ CREATE TABLE domain (
     CHECK ((failed_from IS NULL) = (failed_to IS NULL))
 ) STRICT;
 -- Leases whose expiry nobody has told, the longest ago first.
-CREATE INDEX domain_expiry ON domain (expires_at, name) WHERE expires_at IS NOT NULL AND expiry_told = 0;
+CREATE INDEX tenure_domain_expiry ON tenure_domain (expires_at, name) WHERE expires_at IS NOT NULL AND expiry_told = 0;
 -- Those that want a look, by name.
-CREATE INDEX domain_leased ON domain (name) WHERE expires_at IS NOT NULL;
-CREATE INDEX domain_backlogged ON domain (name) WHERE backlog_len > 0;
+CREATE INDEX tenure_domain_leased ON tenure_domain (name) WHERE expires_at IS NOT NULL;
+CREATE INDEX tenure_domain_backlogged ON tenure_domain (name) WHERE backlog_len > 0;
 
 -- Offsets that ended, processed or failed, as ranges that neither overlap nor touch (D6); both ends are inside. And of these
 -- the ones that failed for good or were skipped.
-CREATE TABLE domain_range (
+CREATE TABLE tenure_domain_range (
     domain      INTEGER NOT NULL,
     failed      INTEGER NOT NULL CHECK (failed IN (0, 1)),
     from_offset INTEGER NOT NULL,
@@ -55,7 +55,7 @@ CREATE TABLE domain_range (
 ) STRICT, WITHOUT ROWID;
 
 -- The backlog, in the order of arrival.
-CREATE TABLE domain_waiting (
+CREATE TABLE tenure_domain_waiting (
     domain        INTEGER NOT NULL,
     seq           INTEGER NOT NULL,
     waiting_offset INTEGER NOT NULL,
@@ -63,10 +63,10 @@ CREATE TABLE domain_waiting (
     PRIMARY KEY (domain, seq)
 ) STRICT, WITHOUT ROWID;
 -- An offset waits once.
-CREATE UNIQUE INDEX domain_waiting_once ON domain_waiting (domain, waiting_offset);
+CREATE UNIQUE INDEX tenure_domain_waiting_once ON tenure_domain_waiting (domain, waiting_offset);
 
 -- What went otherwise than well, the last hundred of each domain (L8).
-CREATE TABLE domain_event (
+CREATE TABLE tenure_domain_event (
     domain       INTEGER NOT NULL,
     seq          INTEGER NOT NULL,
     at           INTEGER NOT NULL,
@@ -81,7 +81,7 @@ CREATE TABLE domain_event (
 ) STRICT, WITHOUT ROWID;
 
 -- Refused writes, counted by token and by the code of the refusal (L8). What is no token at all is 0.
-CREATE TABLE domain_refusal (
+CREATE TABLE tenure_domain_refusal (
     domain INTEGER NOT NULL,
     code   TEXT NOT NULL,
     at     INTEGER NOT NULL,
@@ -94,15 +94,15 @@ CREATE TABLE domain_refusal (
 ) STRICT, WITHOUT ROWID;
 
 -- Domains as anyone may see them.
-CREATE VIEW domain_shown AS
+CREATE VIEW tenure_domain_shown AS
     SELECT d.name, d.created_at, d.max_retries, d.takeovers_max, d.current_offset, d.holder, d.acquired_at, d.retry_count,
            d.takeovers, d.lease_ms, d.expires_at, d.backlog_len,
-           (SELECT w.waiting_offset FROM domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS head,
-           (SELECT w.since FROM domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS since
-    FROM domain d;
+           (SELECT w.waiting_offset FROM tenure_domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS head,
+           (SELECT w.since FROM tenure_domain_waiting w WHERE w.domain = d.id ORDER BY w.seq LIMIT 1) AS since
+    FROM tenure_domain d;
 
 -- Domains in the words of their document (Q11). Idle ones have no current offset.
-CREATE VIEW work_leases AS
+CREATE VIEW tenure_work_leases AS
     SELECT name AS domain_id,
            current_offset,
            CASE WHEN current_offset IS NOT NULL THEN CAST(last_token AS TEXT) END AS token,
@@ -113,4 +113,4 @@ CREATE VIEW work_leases AS
                AS lease_expires_at,
            backlog_len AS backlog_length, max_retries,
            strftime('%Y-%m-%dT%H:%M:%S', created_at / 1000000, 'unixepoch') || printf('.%06dZ', created_at % 1000000) AS created_at
-    FROM domain;
+    FROM tenure_domain;

@@ -5,7 +5,7 @@
 -- instant, here, in the views and everywhere else (S1).
 -- Times are microseconds since 1970 UTC, spans are milliseconds. Where a chunk_hash may be absent, '' is the sync itself.
 
-CREATE TABLE sync_job (
+CREATE TABLE tenure_sync_job (
     id             INTEGER PRIMARY KEY AUTOINCREMENT,
     matrix_id      TEXT NOT NULL,
     priority       INTEGER NOT NULL,
@@ -48,18 +48,18 @@ CREATE TABLE sync_job (
     CHECK (locked_until IS NULL OR (completed_at IS NULL AND failed_at IS NULL))
 ) STRICT;
 -- Two runs of one sync never overlap (S6).
-CREATE UNIQUE INDEX sync_job_unfinished ON sync_job (matrix_id) WHERE completed_at IS NULL AND failed_at IS NULL;
+CREATE UNIQUE INDEX tenure_sync_job_unfinished ON tenure_sync_job (matrix_id) WHERE completed_at IS NULL AND failed_at IS NULL;
 -- The order of claims (S2), and what ran out.
-CREATE INDEX sync_job_waiting ON sync_job (priority DESC, created_at, id)
+CREATE INDEX tenure_sync_job_waiting ON tenure_sync_job (priority DESC, created_at, id)
     WHERE completed_at IS NULL AND failed_at IS NULL AND locked_until IS NULL;
-CREATE INDEX sync_job_locked ON sync_job (locked_until, id) WHERE locked_until IS NOT NULL;
+CREATE INDEX tenure_sync_job_locked ON tenure_sync_job (locked_until, id) WHERE locked_until IS NOT NULL;
 -- Lists of a matrix, and whether a later pass followed.
-CREATE INDEX sync_job_matrix ON sync_job (matrix_id, id);
+CREATE INDEX tenure_sync_job_matrix ON tenure_sync_job (matrix_id, id);
 -- What is past its retention.
-CREATE INDEX sync_job_ended ON sync_job (coalesce(completed_at, failed_at))
+CREATE INDEX tenure_sync_job_ended ON tenure_sync_job (coalesce(completed_at, failed_at))
     WHERE completed_at IS NOT NULL OR failed_at IS NOT NULL;
 
-CREATE TABLE sync_chunk (
+CREATE TABLE tenure_sync_chunk (
     matrix_id      TEXT NOT NULL,
     chunk_hash     TEXT NOT NULL,
     -- The pass that planned it last, and its place in that plan.
@@ -88,17 +88,17 @@ CREATE TABLE sync_chunk (
     CHECK (completed_at IS NULL OR failed_at IS NULL),
     CHECK (locked_until IS NULL OR (completed_at IS NULL AND failed_at IS NULL))
 ) STRICT;
-CREATE UNIQUE INDEX sync_chunk_place ON sync_chunk (sync, ord);
+CREATE UNIQUE INDEX tenure_sync_chunk_place ON tenure_sync_chunk (sync, ord);
 -- What waits, in the order of the plan: what is done is not in it, so the hundred-thousandth claim costs what the first did.
-CREATE INDEX sync_chunk_waiting ON sync_chunk (sync, ord)
+CREATE INDEX tenure_sync_chunk_waiting ON tenure_sync_chunk (sync, ord)
     WHERE completed_at IS NULL AND failed_at IS NULL AND locked_until IS NULL;
-CREATE INDEX sync_chunk_locked ON sync_chunk (sync, locked_until, ord) WHERE locked_until IS NOT NULL;
+CREATE INDEX tenure_sync_chunk_locked ON tenure_sync_chunk (sync, locked_until, ord) WHERE locked_until IS NOT NULL;
 -- What recovery has not written down yet.
-CREATE INDEX sync_chunk_untold ON sync_chunk (locked_until, sync, ord) WHERE locked_until IS NOT NULL AND told = 0;
+CREATE INDEX tenure_sync_chunk_untold ON tenure_sync_chunk (locked_until, sync, ord) WHERE locked_until IS NOT NULL AND told = 0;
 
 -- Plans under way that are too large for one transaction. Their chunks are laid in parts, under the id that the sync will
 -- have; the last part makes the sync, and before that nobody sees it. One that is given up leaves nothing behind.
-CREATE TABLE sync_draft (
+CREATE TABLE tenure_sync_draft (
     id        INTEGER PRIMARY KEY,
     matrix_id TEXT NOT NULL UNIQUE,
     -- When its last part was laid.
@@ -107,7 +107,7 @@ CREATE TABLE sync_draft (
     given_up  INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 -- What a draft changed of chunks of earlier passes, to be given back if it is given up.
-CREATE TABLE sync_taken (
+CREATE TABLE tenure_sync_taken (
     draft         INTEGER NOT NULL,
     chunk_hash    TEXT NOT NULL,
     sync          INTEGER NOT NULL,
@@ -124,7 +124,7 @@ CREATE TABLE sync_taken (
 ) STRICT, WITHOUT ROWID;
 
 -- Ended claims, for the hour that L12 promises.
-CREATE TABLE sync_receipt (
+CREATE TABLE tenure_sync_receipt (
     sync       INTEGER NOT NULL,
     chunk_hash TEXT NOT NULL,
     token      INTEGER NOT NULL,
@@ -136,10 +136,10 @@ CREATE TABLE sync_receipt (
     at         INTEGER NOT NULL,
     PRIMARY KEY (sync, chunk_hash, token)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX sync_receipt_age ON sync_receipt (at);
+CREATE INDEX tenure_sync_receipt_age ON tenure_sync_receipt (at);
 
 -- What went otherwise than well (L8).
-CREATE TABLE sync_event (
+CREATE TABLE tenure_sync_event (
     id         INTEGER PRIMARY KEY,
     at         INTEGER NOT NULL,
     -- The first time, where repetitions were counted into one event.
@@ -158,12 +158,12 @@ CREATE TABLE sync_event (
     error      TEXT,
     count      INTEGER NOT NULL DEFAULT 1
 ) STRICT;
-CREATE INDEX sync_event_sync ON sync_event (sync);
+CREATE INDEX tenure_sync_event_sync ON tenure_sync_event (sync);
 -- Repeated refusals of one token for one reason are counted into one event.
-CREATE UNIQUE INDEX sync_event_refused ON sync_event (sync, chunk_hash, token, lost) WHERE what = 'refused';
+CREATE UNIQUE INDEX tenure_sync_event_refused ON tenure_sync_event (sync, chunk_hash, token, lost) WHERE what = 'refused';
 
 -- Syncs and chunks in the words of their document (Q11). Instants are RFC 3339 text; the state is as of one instant.
-CREATE VIEW sync_jobs AS
+CREATE VIEW tenure_sync_jobs AS
 WITH clock (now) AS MATERIALIZED (SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER))
 SELECT id, matrix_id, priority,
        CASE WHEN completed_at IS NOT NULL THEN 'COMPLETED' WHEN failed_at IS NOT NULL THEN 'FAILED'
@@ -179,9 +179,9 @@ SELECT id, matrix_id, priority,
        strftime('%Y-%m-%dT%H:%M:%S', failed_at / 1000000, 'unixepoch') || printf('.%06dZ', failed_at % 1000000)
            AS failed_at,
        error_message
-FROM sync_job, clock;
+FROM tenure_sync_job, clock;
 
-CREATE VIEW sync_checkpoints AS
+CREATE VIEW tenure_sync_checkpoints AS
 WITH clock (now) AS MATERIALIZED (SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER))
 SELECT matrix_id, chunk_hash, sync AS sync_job_id,
        CASE WHEN completed_at IS NOT NULL THEN 'COMPLETED' WHEN failed_at IS NOT NULL THEN 'FAILED'
@@ -198,4 +198,4 @@ SELECT matrix_id, chunk_hash, sync AS sync_job_id,
        strftime('%Y-%m-%dT%H:%M:%S', last_synced_at / 1000000, 'unixepoch') || printf('.%06dZ', last_synced_at % 1000000)
            AS last_synced_at,
        row_count, cursor
-FROM sync_chunk, clock WHERE sync IN (SELECT id FROM sync_job);
+FROM tenure_sync_chunk, clock WHERE sync IN (SELECT id FROM tenure_sync_job);

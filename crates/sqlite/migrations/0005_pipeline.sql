@@ -4,7 +4,7 @@
 -- for it covers one unit only. What has ended stays in place until its run is removed: claims read a partial index.
 -- Times are microseconds since 1970 UTC, spans are milliseconds. Input, output and progress are JSON text.
 
-CREATE TABLE pipeline (
+CREATE TABLE tenure_pipeline (
     name       TEXT NOT NULL,
     version    INTEGER NOT NULL CHECK (version BETWEEN 1 AND 2147483647),
     -- One line for each stage, as core writes it.
@@ -14,13 +14,13 @@ CREATE TABLE pipeline (
 ) STRICT, WITHOUT ROWID;
 
 -- The stages that some version of a pipeline has.
-CREATE TABLE pipeline_stage (
+CREATE TABLE tenure_pipeline_stage (
     pipeline TEXT NOT NULL,
     stage    TEXT NOT NULL,
     PRIMARY KEY (pipeline, stage)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE run (
+CREATE TABLE tenure_run (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
     pipeline    TEXT NOT NULL,
     version     INTEGER NOT NULL,
@@ -32,22 +32,22 @@ CREATE TABLE run (
     key         TEXT
 ) STRICT;
 -- Started once under a key, as long as the run is kept.
-CREATE UNIQUE INDEX run_key ON run (pipeline, key) WHERE key IS NOT NULL;
-CREATE INDEX run_pipeline ON run (pipeline, id);
-CREATE INDEX run_status ON run (status, id);
-CREATE INDEX run_age ON run (finished_at) WHERE finished_at IS NOT NULL;
+CREATE UNIQUE INDEX tenure_run_key ON tenure_run (pipeline, key) WHERE key IS NOT NULL;
+CREATE INDEX tenure_run_pipeline ON tenure_run (pipeline, id);
+CREATE INDEX tenure_run_status ON tenure_run (status, id);
+CREATE INDEX tenure_run_age ON tenure_run (finished_at) WHERE finished_at IS NOT NULL;
 
 -- Runs in which something happened that the orchestrator has not looked at yet. Written in the transaction in which it
 -- happened, so nothing is ever missed; looked at in the order of their first news. One that cannot be read is set aside.
-CREATE TABLE run_touched (
+CREATE TABLE tenure_run_touched (
     id    INTEGER PRIMARY KEY AUTOINCREMENT,
     run   INTEGER NOT NULL UNIQUE,
     stuck INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-CREATE INDEX run_touched_waiting ON run_touched (id) WHERE stuck = 0;
-CREATE INDEX run_touched_stuck ON run_touched (run) WHERE stuck = 1;
+CREATE INDEX tenure_run_touched_waiting ON tenure_run_touched (id) WHERE stuck = 0;
+CREATE INDEX tenure_run_touched_stuck ON tenure_run_touched (run) WHERE stuck = 1;
 
-CREATE TABLE unit (
+CREATE TABLE tenure_unit (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
     run          INTEGER NOT NULL,
     pipeline     TEXT NOT NULL,
@@ -89,19 +89,19 @@ CREATE TABLE unit (
     stuck        INTEGER NOT NULL DEFAULT 0,
     UNIQUE (run, stage, segment)
 ) STRICT;
-CREATE INDEX unit_ready ON unit (pipeline, stage, priority DESC, id) WHERE status = 'READY' AND open = 1;
-CREATE INDEX unit_expires ON unit (expires_at, token) WHERE status = 'RUNNING' AND stuck = 0;
-CREATE INDEX unit_retry ON unit (retry_at, id) WHERE retry_at IS NOT NULL AND stuck = 0;
-CREATE INDEX unit_stuck ON unit (id) WHERE stuck = 1;
+CREATE INDEX tenure_unit_ready ON tenure_unit (pipeline, stage, priority DESC, id) WHERE status = 'READY' AND open = 1;
+CREATE INDEX tenure_unit_expires ON tenure_unit (expires_at, token) WHERE status = 'RUNNING' AND stuck = 0;
+CREATE INDEX tenure_unit_retry ON tenure_unit (retry_at, id) WHERE retry_at IS NOT NULL AND stuck = 0;
+CREATE INDEX tenure_unit_stuck ON tenure_unit (id) WHERE stuck = 1;
 -- The stages of a run, apart from what may be a hundred thousand segments.
-CREATE INDEX unit_stages ON unit (run, id) WHERE segment = '';
-CREATE INDEX unit_segments ON unit (run, stage, id) WHERE segment <> '';
+CREATE INDEX tenure_unit_stages ON tenure_unit (run, id) WHERE segment = '';
+CREATE INDEX tenure_unit_segments ON tenure_unit (run, stage, id) WHERE segment <> '';
 -- Segments that are not DONE: whether there is one is asked for every join.
-CREATE INDEX unit_undone ON unit (run, stage) WHERE segment <> '' AND status <> 'DONE';
+CREATE INDEX tenure_unit_undone ON tenure_unit (run, stage) WHERE segment <> '' AND status <> 'DONE';
 
 -- Ended claims: history, and the receipts of L12. They outlive their units, for a stage that is begun anew drops its
 -- segments; they go with their run.
-CREATE TABLE unit_attempt (
+CREATE TABLE tenure_unit_attempt (
     run        INTEGER NOT NULL,
     token      INTEGER NOT NULL,
     stage      TEXT NOT NULL,
@@ -119,7 +119,7 @@ CREATE TABLE unit_attempt (
     PRIMARY KEY (run, token)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE unit_event (
+CREATE TABLE tenure_unit_event (
     id      INTEGER PRIMARY KEY AUTOINCREMENT,
     run     INTEGER NOT NULL,
     at      INTEGER NOT NULL,
@@ -141,11 +141,11 @@ CREATE TABLE unit_event (
     error   TEXT,
     count   INTEGER NOT NULL DEFAULT 1
 ) STRICT;
-CREATE INDEX unit_event_run ON unit_event (run, id);
-CREATE UNIQUE INDEX unit_event_refused ON unit_event (run, stage, segment, token, lost) WHERE what = 'refused';
+CREATE INDEX tenure_unit_event_run ON tenure_unit_event (run, id);
+CREATE UNIQUE INDEX tenure_unit_event_refused ON tenure_unit_event (run, stage, segment, token, lost) WHERE what = 'refused';
 
 -- Who may do what (P2): a transition that is not on the list is refused, whoever asks for it.
-CREATE TRIGGER unit_transition BEFORE UPDATE OF status ON unit
+CREATE TRIGGER tenure_unit_transition BEFORE UPDATE OF status ON tenure_unit
 WHEN OLD.status <> NEW.status AND (OLD.status || '>' || NEW.status) NOT IN (
     'NEW>READY', 'NEW>ERROR', 'READY>RUNNING', 'READY>ERROR', 'RUNNING>DONE', 'RUNNING>ERROR', 'RUNNING>READY',
     'RUNNING>NEW', 'ERROR>READY', 'ERROR>NEW', 'DONE>READY', 'DONE>NEW')
@@ -154,7 +154,7 @@ BEGIN
 END;
 
 -- A claim draws a larger token, and nothing ever takes one back (L2).
-CREATE TRIGGER unit_token BEFORE UPDATE ON unit
+CREATE TRIGGER tenure_unit_token BEFORE UPDATE ON tenure_unit
 WHEN OLD.token IS NOT NULL AND (NEW.token IS NULL OR NEW.token < OLD.token
      OR (NEW.token = OLD.token AND OLD.status = 'READY' AND NEW.status = 'RUNNING'))
 BEGIN
@@ -162,10 +162,10 @@ BEGIN
 END;
 
 -- The stages in the words of their document (Q11).
-CREATE VIEW stages AS
+CREATE VIEW tenure_stages AS
     SELECT id, run, pipeline, stage, nullif(segment, '') AS segment, status, reason, attempt,
            owner AS lease_owner,
            strftime('%Y-%m-%dT%H:%M:%S', expires_at / 1000000, 'unixepoch') || printf('.%06dZ', expires_at % 1000000)
                AS lease_expires_at,
            strftime('%Y-%m-%dT%H:%M:%S', changed_at / 1000000, 'unixepoch') || printf('.%06dZ', changed_at % 1000000) AS updated_at
-      FROM unit;
+      FROM tenure_unit;

@@ -67,13 +67,13 @@ fn rows(step: &Step<'_>) -> Done<Finding> {
         Ok(ids.collect::<rusqlite::Result<_>>()?)
     };
     let mut damaged = Vec::new();
-    let jobs = ids("SELECT id FROM job WHERE place <> 2 ORDER BY id LIMIT ?1")?;
+    let jobs = ids("SELECT id FROM tenure_job WHERE place <> 2 ORDER BY id LIMIT ?1")?;
     for id in &jobs {
-        if let Err(fault) = readable(crate::queue::show::job(step, JobId(*id)))? {
+        if let Err(fault) = readable(crate::queue::read::job(step, JobId(*id)))? {
             damaged.push(format!("job {id} ({fault})"));
         }
     }
-    let units = ids("SELECT id FROM unit WHERE status <> 'RUNNING' ORDER BY id LIMIT ?1")?;
+    let units = ids("SELECT id FROM tenure_unit WHERE status <> 'RUNNING' ORDER BY id LIMIT ?1")?;
     for id in &units {
         if let Err(fault) = readable(crate::pipeline::readable_unit(step, *id))? {
             damaged.push(format!("unit {id} of a pipeline ({fault})"));

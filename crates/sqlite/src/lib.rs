@@ -239,25 +239,25 @@ impl QueueStore for SqliteStore {
     }
 
     async fn job(&self, id: JobId) -> Result<Option<Job>> {
-        self.read(move |step| queue::show::job(step, id)).await
+        self.read(move |step| queue::read::job(step, id)).await
     }
 
     async fn events(&self, id: JobId) -> Result<Vec<Event>> {
-        self.read(move |step| queue::show::events(step, id)).await
+        self.read(move |step| queue::read::events(step, id)).await
     }
 
     async fn jobs(&self, filter: Filter, before: Option<JobId>, limit: u32) -> Result<Page<Job>> {
-        self.read(move |step| queue::list::jobs(step, &filter, before, limit)).await
+        self.read(move |step| queue::read::jobs(step, &filter, before, limit)).await
     }
 
     async fn queue(&self, name: &str) -> Result<Option<QueueInfo>> {
         let name = name.to_owned();
-        self.read(move |step| queue::list::queue(step, &name)).await
+        self.read(move |step| queue::read::queue(step, &name)).await
     }
 
     async fn queues(&self, after: Option<&str>, limit: u32) -> Result<Page<QueueInfo>> {
         let after = after.map(str::to_owned);
-        self.read(move |step| queue::list::queues(step, after.as_deref(), limit)).await
+        self.read(move |step| queue::read::queues(step, after.as_deref(), limit)).await
     }
 
     async fn change(&self, name: &str, change: Change) -> Result<QueueInfo> {
@@ -285,7 +285,7 @@ impl QueueStore for SqliteStore {
     }
 
     async fn situation(&self, id: JobId) -> Result<Option<Situation>> {
-        self.read(move |step| queue::situation::situation(step, id)).await
+        self.read(move |step| queue::read::situation(step, id)).await
     }
 
     fn signals(&self) -> &Signals {

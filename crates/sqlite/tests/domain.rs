@@ -41,8 +41,8 @@ async fn d6_offsets_that_end_in_order_leave_one_range_on_the_row() {
         token = advanced.next.unwrap().1.unwrap().token().unwrap();
     }
     file.store.domain_fail(vec![Held::new("a", token)]).await.unwrap()[0].unwrap();
-    assert_eq!(file.count("domain_range"), 0);
-    let row = "SELECT ended_from, ended_to, failed_from, failed_to FROM domain";
+    assert_eq!(file.count("tenure_domain_range"), 0);
+    let row = "SELECT ended_from, ended_to, failed_from, failed_to FROM tenure_domain";
     let ranges =
         file.raw().query_row(row, [], |row| Ok([row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get(3)?]));
     assert_eq!(ranges.unwrap(), [0, 499, 499, 499]);
@@ -56,7 +56,7 @@ async fn d6_holes_that_are_filled_leave_nothing_behind() {
         let token = answers[0].unwrap().token().unwrap();
         file.store.domain_succeed(vec![Held::new("a", token)]).await.unwrap()[0].unwrap();
     }
-    assert_eq!(file.count("domain_range"), 0);
+    assert_eq!(file.count("tenure_domain_range"), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -69,7 +69,7 @@ async fn q11_the_view_speaks_the_words_of_the_document() {
     file.store.domain_succeed(vec![Held::new("idle", idle)]).await.unwrap()[0].unwrap();
     let raw = file.raw();
     let sql = "SELECT domain_id, current_offset, token, acquired_at_millis, retry_count, holder, backlog_length
-               FROM work_leases ORDER BY domain_id";
+               FROM tenure_work_leases ORDER BY domain_id";
     let mut view = raw.prepare(sql).unwrap();
     type Seen = (String, Option<i64>, Option<String>, Option<i64>, Option<i64>, Option<String>, i64);
     let rows = view.query_map([], |row| {
@@ -88,7 +88,7 @@ async fn l8_a_view_tells_what_was_changed_and_by_whom() {
     ann.domain_change("d", change(0)).await.unwrap();
     ann.domain_change("d", change(0)).await.unwrap();
     let raw = file.raw();
-    let mut view = raw.prepare("SELECT at, face, name, what, setting, was, became, by FROM changes").unwrap();
+    let mut view = raw.prepare("SELECT at, face, name, what, setting, was, became, by FROM tenure_changes").unwrap();
     let read = |row: &rusqlite::Row<'_>| (0..8).map(|i| row.get(i)).collect::<rusqlite::Result<Vec<String>>>();
     let rows: Vec<Vec<String>> = view.query_map([], read).unwrap().map(Result::unwrap).collect();
     let told = ["1970-01-01T00:00:05.000000Z", "domain", "d", "changed", "max_retries", "3", "0", "cli:ann@desk"];

@@ -88,11 +88,11 @@ async fn never_exceeded(w: u32, test: &str) {
         .execute_batch(
             "CREATE TABLE most (running INTEGER, of_key INTEGER);
              INSERT INTO most VALUES (0, 0);
-             CREATE TRIGGER watch AFTER INSERT ON lease BEGIN
+             CREATE TRIGGER watch AFTER INSERT ON tenure_lease BEGIN
                  UPDATE most SET
-                     running = max(running, (SELECT count(*) FROM job WHERE place = 2)),
+                     running = max(running, (SELECT count(*) FROM tenure_job WHERE place = 2)),
                      of_key = max(of_key, (SELECT coalesce(max(n), 0) FROM
-                         (SELECT count(*) AS n FROM job WHERE place = 2 AND limit_key IS NOT NULL GROUP BY limit_key)));
+                         (SELECT count(*) AS n FROM tenure_job WHERE place = 2 AND limit_key IS NOT NULL GROUP BY limit_key)));
              END",
         )
         .unwrap();
@@ -105,7 +105,7 @@ async fn never_exceeded(w: u32, test: &str) {
     assert_eq!(most, Ok((w, 1)), "the limit is reached and never exceeded");
     let counts = store.queue("q").await.unwrap().unwrap().counts;
     assert_eq!((counts.queued, counts.running, counts.completed), (0, 0, 150));
-    let left = file.raw().query_row("SELECT count(*) FROM tenant", [], |row| row.get::<_, i64>(0));
+    let left = file.raw().query_row("SELECT count(*) FROM tenure_tenant", [], |row| row.get::<_, i64>(0));
     assert_eq!(left, Ok(0), "a tenant of which nothing runs is not kept");
 }
 
@@ -130,7 +130,8 @@ async fn q8_a_tenant_at_its_limit_with_many_waiting_does_not_slow_the_others() {
     let file = File::new();
     let store = unsynced(&file.url(), Some(file.clock.clone())).await;
     // How many entries a claim would have to walk past.
-    let ready = || file.raw().query_row("SELECT count(*) FROM job WHERE place = 0", [], |row| row.get::<_, usize>(0));
+    let ready =
+        || file.raw().query_row("SELECT count(*) FROM tenure_job WHERE place = 0", [], |row| row.get::<_, usize>(0));
     let limit_per_key = |max| Change { max_running_per_key: Some(Some(max)), ..Change::default() };
     store.change("q", limit_per_key(1)).await.unwrap();
     for _ in 0..MANY / 10_000 {
@@ -160,7 +161,8 @@ async fn q8_a_tenant_at_its_limit_with_many_waiting_does_not_slow_the_others() {
 async fn q9_a_lane_with_many_waiting_does_not_slow_the_others() {
     let file = File::new();
     let store = unsynced(&file.url(), Some(file.clock.clone())).await;
-    let ready = || file.raw().query_row("SELECT count(*) FROM job WHERE place = 0", [], |row| row.get::<_, usize>(0));
+    let ready =
+        || file.raw().query_row("SELECT count(*) FROM tenure_job WHERE place = 0", [], |row| row.get::<_, usize>(0));
     for _ in 0..10 {
         store.enqueue(vec![job().ordering_key("long").priority(9); 10_000]).await.unwrap().unwrap();
     }

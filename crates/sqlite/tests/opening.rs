@@ -301,6 +301,69 @@ async fn x_a_file_of_an_application_keeps_its_tables_and_its_user_version() {
     assert_eq!(raw.query_row("SELECT count(*) FROM invoice", [], |row| row.get::<_, i64>(0)), Ok(0));
 }
 
+/// What the file has, by its kind; SQLite's own counters apart.
+fn things(raw: &Connection) -> Vec<(String, String, String)> {
+    let sql =
+        "SELECT type, name, coalesce(sql, '') FROM sqlite_schema WHERE name <> 'sqlite_sequence' ORDER BY type, name";
+    let mut select = raw.prepare(sql).unwrap();
+    let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+#[tokio::test]
+async fn x_everything_in_a_file_that_is_ours_says_so_in_its_name() {
+    let file = File::new();
+    drop(file.open().await);
+    for (kind, name, _) in things(&file.raw()) {
+        let ours = ["tenure_", "sqlite_autoindex_tenure_"].iter().any(|prefix| name.starts_with(prefix));
+        assert!(ours, "{kind} {name}");
+    }
+}
+
+#[tokio::test]
+async fn x_an_application_whose_tables_have_our_plain_names_shares_the_file_untouched() {
+    let file = File::new();
+    file.raw()
+        .execute_batch(
+            "CREATE TABLE job (title TEXT);
+             INSERT INTO job VALUES ('baker');
+             CREATE TABLE queue (person TEXT);
+             INSERT INTO queue VALUES ('ann');
+             CREATE TABLE lease (flat INTEGER);
+             INSERT INTO lease VALUES (7);
+             CREATE TABLE event (day TEXT);
+             CREATE INDEX job_ready ON job (title);
+             CREATE TRIGGER unit_token AFTER INSERT ON job BEGIN INSERT INTO event VALUES (new.title); END;
+             CREATE VIEW work_queue AS SELECT person FROM queue;
+             PRAGMA user_version = 42;
+             PRAGMA application_id = 77",
+        )
+        .unwrap();
+    let theirs = things(&file.raw());
+    let store = file.open().await;
+    let ids = enqueue(&store, 2).await;
+    let held = claim(&store, "a", 1).await.remove(0);
+    store.finish(vec![complete(held.id, "a", held.token)]).await.unwrap().remove(0).unwrap();
+    let held = store.domain_acquire(vec![Acquire::new("d", 1)]).await.unwrap()[0].unwrap();
+    assert!(held.token().is_some());
+    store.plan_sync(Plan::new("m").chunks([NewChunk::new("c")])).await.unwrap().unwrap();
+    store.apply_pipeline(Definition::new("p").stage(Stage::new("a"))).await.unwrap().unwrap();
+    store.start_run(NewRun::new("p", "1")).await.unwrap().unwrap();
+    assert_eq!(store.job(ids[0]).await.unwrap().unwrap().status, Status::Completed);
+    drop(store);
+    let raw = file.raw();
+    let now: Vec<_> = things(&raw).into_iter().filter(|(_, name, _)| !name.contains("tenure_")).collect();
+    assert_eq!(now, theirs);
+    let text = |sql: &str| raw.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap();
+    assert_eq!(text("SELECT group_concat(title) FROM job"), "baker");
+    assert_eq!(text("SELECT group_concat(person) FROM work_queue"), "ann");
+    assert_eq!(text("SELECT group_concat(flat) FROM lease"), "7");
+    assert_eq!(text("SELECT CAST(count(*) AS TEXT) FROM event"), "0");
+    for (pragma, kept) in [("user_version", 42), ("application_id", 77)] {
+        assert_eq!(raw.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0)), Ok(kept), "{pragma}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn c18_many_openers_of_a_new_file_lay_it_out_once() {
     let file = File::new();
@@ -364,7 +427,7 @@ async fn assert_gone(store: &SqliteStore, what: &str) {
 
 /// How many jobs a file holds, looked at without Tenure.
 fn jobs_in(path: &Path) -> i64 {
-    Connection::open(path).unwrap().query_row("SELECT count(*) FROM job", [], |row| row.get(0)).unwrap()
+    Connection::open(path).unwrap().query_row("SELECT count(*) FROM tenure_job", [], |row| row.get(0)).unwrap()
 }
 
 #[cfg(unix)]
@@ -447,7 +510,7 @@ async fn c13_the_wal_shrinks_once_a_long_reader_lets_go() {
     let file = File::new();
     let store = file.open().await;
     let reader = file.raw();
-    reader.execute_batch("BEGIN; SELECT count(*) FROM job").unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM tenure_job").unwrap();
     let big = NewJob::new("q", "kind", format!("\"{}\"", "x".repeat(1 << 20)));
     for _ in 0..8 {
         store.enqueue(vec![big.clone(); 10]).await.unwrap().unwrap();
@@ -479,7 +542,7 @@ async fn q11_the_queue_can_be_read_in_the_words_of_its_document() {
     store.enqueue(vec![early]).await.unwrap().unwrap();
 
     let raw = Connection::open(file.path()).unwrap();
-    let mut select = raw.prepare("SELECT * FROM work_queue ORDER BY id").unwrap();
+    let mut select = raw.prepare("SELECT * FROM tenure_work_queue ORDER BY id").unwrap();
     let names = "id status priority payload run_at claimed_by lease_expires_at created_at started_at updated_at";
     assert_eq!(select.column_names().collect::<Vec<_>>().join(" "), names);
     let shown: Vec<String> = select
@@ -561,12 +624,12 @@ async fn c17_a_second_name_is_noticed_while_the_file_is_open() {
 #[tokio::test]
 async fn l7_a_waiting_job_that_cannot_be_read_stops_neither_claims_nor_lists() {
     let damages = [
-        "UPDATE job SET payload = CAST(x'22ff22' AS TEXT) WHERE id = ?1",
-        "UPDATE job SET kind = CAST(x'22ff22' AS TEXT) WHERE id = ?1",
-        "UPDATE job SET limit_key = CAST(x'22ff22' AS TEXT) WHERE id = ?1",
-        "UPDATE job SET priority = 99999999999 WHERE id = ?1",
-        "UPDATE job SET attempts_max = 99999999999 WHERE id = ?1",
-        "UPDATE job SET timeout_ms = -5 WHERE id = ?1",
+        "UPDATE tenure_job SET payload = CAST(x'22ff22' AS TEXT) WHERE id = ?1",
+        "UPDATE tenure_job SET kind = CAST(x'22ff22' AS TEXT) WHERE id = ?1",
+        "UPDATE tenure_job SET limit_key = CAST(x'22ff22' AS TEXT) WHERE id = ?1",
+        "UPDATE tenure_job SET priority = 99999999999 WHERE id = ?1",
+        "UPDATE tenure_job SET attempts_max = 99999999999 WHERE id = ?1",
+        "UPDATE tenure_job SET timeout_ms = -5 WHERE id = ?1",
     ];
     for damage in damages {
         let file = File::new();
@@ -582,7 +645,7 @@ async fn l7_a_waiting_job_that_cannot_be_read_stops_neither_claims_nor_lists() {
             assert_eq!(jobs.iter().map(|job| job.id).collect::<Vec<_>>(), expected, "{damage}");
         }
         // Mended, it is taken again once the store is opened anew.
-        let mend = "UPDATE job SET payload = '{}', kind = 'kind', limit_key = NULL, priority = 0, attempts_max = 5, \
+        let mend = "UPDATE tenure_job SET payload = '{}', kind = 'kind', limit_key = NULL, priority = 0, attempts_max = 5, \
                     timeout_ms = NULL WHERE id = ?1";
         file.raw().execute(mend, [ids[0].0]).unwrap();
         drop(store);
@@ -604,7 +667,7 @@ async fn l7_a_waiting_stage_that_cannot_be_read_stops_no_claim() {
         store.start_run(NewRun::new("p", "1")).await.unwrap().unwrap();
     }
     store.advance_runs(10).await.unwrap();
-    let damage = "UPDATE unit SET attempts_max = 99999999999 WHERE id = (SELECT min(id) FROM unit)";
+    let damage = "UPDATE tenure_unit SET attempts_max = 99999999999 WHERE id = (SELECT min(id) FROM tenure_unit)";
     file.raw().execute(damage, []).unwrap();
     let rows = store.examine().await.unwrap().into_iter().find(|finding| finding.topic == "rows").unwrap();
     assert!(rows.found.contains("unit "), "{rows:?}");

@@ -26,7 +26,7 @@ async fn in_state(file: &File, status: Status) -> Connection {
     drop(store);
     let hand = Connection::open(file.path()).unwrap();
     if matches!(status, Status::Done | Status::Error) {
-        let end = "UPDATE unit SET status = ?1, expires_at = NULL";
+        let end = "UPDATE tenure_unit SET status = ?1, expires_at = NULL";
         hand.execute(end, [status.as_str()]).unwrap();
     }
     hand
@@ -40,7 +40,8 @@ async fn p2_a_transition_that_is_not_listed_is_refused_by_the_database() {
         for to in Status::ALL.iter().copied().filter(|to| *to != from) {
             hand.execute_batch("SAVEPOINT try").unwrap();
             let lease = if to == Status::Running { "9" } else { "NULL" };
-            let sql = "UPDATE unit SET token = coalesce(token, 0) + 1, status = :to, expires_at = ".to_owned() + lease;
+            let sql =
+                "UPDATE tenure_unit SET token = coalesce(token, 0) + 1, status = :to, expires_at = ".to_owned() + lease;
             let moved = hand.execute(&sql, &[(":to", to.as_str())]);
             let refused = moved.as_ref().err().map(ToString::to_string).unwrap_or_default();
             assert_eq!(moved.is_ok(), from.may_become(to), "{from} → {to}: {refused}");
@@ -54,7 +55,7 @@ async fn p2_a_transition_that_is_not_listed_is_refused_by_the_database() {
 async fn l2_a_claim_without_a_larger_token_is_refused_by_the_database() {
     let file = File::new();
     let hand = in_state(&file, Status::Running).await;
-    let back = hand.execute("UPDATE unit SET token = token - 1", []).unwrap_err().to_string();
+    let back = hand.execute("UPDATE tenure_unit SET token = token - 1", []).unwrap_err().to_string();
     assert!(back.contains("L2"), "{back}");
 }
 
@@ -63,9 +64,11 @@ async fn q11_the_view_of_stages_speaks_the_words_of_the_document() {
     let file = File::new();
     let hand = in_state(&file, Status::Running).await;
     let told: (String, String, String, bool) = hand
-        .query_row("SELECT stage, status, lease_owner, lease_expires_at LIKE '____-__-__T%Z' FROM stages", [], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-        })
+        .query_row(
+            "SELECT stage, status, lease_owner, lease_expires_at LIKE '____-__-__T%Z' FROM tenure_stages",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+        )
         .unwrap();
     assert_eq!(told, ("a".to_owned(), "RUNNING".to_owned(), "w".to_owned(), true));
 }
@@ -86,12 +89,12 @@ async fn claimed_runs(file: &File, count: usize) -> (SqliteStore, Vec<ClaimedUni
 
 /// What core cannot have written, in the row of a unit.
 fn spoil(file: &File, unit: &ClaimedUnit) {
-    let spoiled = "UPDATE unit SET record = 'spoiled' WHERE run = ?1";
+    let spoiled = "UPDATE tenure_unit SET record = 'spoiled' WHERE run = ?1";
     assert_eq!(file.raw().execute(spoiled, [unit.run.0]).unwrap(), 1);
 }
 
 fn mend(file: &File) {
-    file.raw().execute("UPDATE unit SET record = NULL WHERE record = 'spoiled'", []).unwrap();
+    file.raw().execute("UPDATE tenure_unit SET record = NULL WHERE record = 'spoiled'", []).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -151,8 +151,8 @@ async fn l7_a_row_that_cannot_be_read_never_stops_the_others() {
     let shared = store.claim(Claim::new("q", "a").max(3).lease_ms(1_000).shared(3)).await.unwrap().jobs;
     let each = claim(&store, "a", 2).await;
     let raw = file.raw();
-    raw.execute("UPDATE job SET attempts = 'spoiled' WHERE id = ?1", [shared[1].id.0]).unwrap();
-    raw.execute("UPDATE lease SET units = 'spoiled' WHERE token = ?1", [each[0].token.0]).unwrap();
+    raw.execute("UPDATE tenure_job SET attempts = 'spoiled' WHERE id = ?1", [shared[1].id.0]).unwrap();
+    raw.execute("UPDATE tenure_lease SET units = 'spoiled' WHERE token = ?1", [each[0].token.0]).unwrap();
 
     file.at(1_000);
     assert_eq!(store.recover(10).await.unwrap().requeued, 3);
@@ -161,9 +161,9 @@ async fn l7_a_row_that_cannot_be_read_never_stops_the_others() {
     assert_eq!(free, [ids[0], ids[2], ids[4]]);
 
     // Mended by a person, and tried again when the store is opened next.
-    raw.execute("UPDATE job SET attempts = NULL WHERE attempts = 'spoiled'", []).unwrap();
+    raw.execute("UPDATE tenure_job SET attempts = NULL WHERE attempts = 'spoiled'", []).unwrap();
     let units = format!("[{}]", each[0].id);
-    raw.execute("UPDATE lease SET units = ?1 WHERE units = 'spoiled'", [units]).unwrap();
+    raw.execute("UPDATE tenure_lease SET units = ?1 WHERE units = 'spoiled'", [units]).unwrap();
     drop(store);
     let store = file.open().await;
     assert_eq!(store.recover(10).await.unwrap().requeued, 2);

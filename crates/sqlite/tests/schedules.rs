@@ -29,11 +29,11 @@ async fn x_a_file_from_before_schedules_is_upgraded_with_its_jobs() {
     raw.execute_batch(known).unwrap();
     raw.execute_batch(include_str!("../migrations/0001_queue.sql")).unwrap();
     raw.execute("INSERT INTO tenure_schema VALUES (1, 'queue', 0)", []).unwrap();
-    raw.execute("INSERT INTO queue (name, created_at) VALUES ('q', 0)", []).unwrap();
-    let job = "INSERT INTO job (id, queue, kind, priority, place, created_at, run_at, attempts_max, payload)
+    raw.execute("INSERT INTO tenure_queue (name, created_at) VALUES ('q', 0)", []).unwrap();
+    let job = "INSERT INTO tenure_job (id, queue, kind, priority, place, created_at, run_at, attempts_max, payload)
                VALUES (7, 'q', 'old', 0, 0, 0, 0, 5, '1')";
     raw.execute(job, []).unwrap();
-    raw.execute("UPDATE meta SET last_id = 7", []).unwrap();
+    raw.execute("UPDATE tenure_meta SET last_id = 7", []).unwrap();
     drop(raw);
 
     let store = file.open().await;
@@ -54,7 +54,7 @@ async fn t1_a_slot_that_has_its_row_is_never_fired_again_whatever_the_cursor_say
     store.fire(fire(&schedule)).await.unwrap().unwrap();
     // A hand that puts the cursor back meets the second guard: nothing is enqueued, and the file says so.
     let before = schedule.revision;
-    file.raw().execute("UPDATE schedule SET next_at = ?1, revision = ?2", (START.plus_ms(1).0, before)).unwrap();
+    file.raw().execute("UPDATE tenure_schedule SET next_at = ?1, revision = ?2", (START.plus_ms(1).0, before)).unwrap();
     store.fire(fire(&schedule)).await.unwrap_err();
     assert_eq!(store.queue("q").await.unwrap().unwrap().counts.queued, 2);
 }

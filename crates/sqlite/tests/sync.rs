@@ -35,12 +35,11 @@ async fn q11_the_views_speak_the_words_of_the_document() {
     store.finish_sync(ending).await.unwrap().unwrap();
     store.claim_chunk(ChunkClaim::new(sync, "w")).await.unwrap().unwrap();
     let hand = rusqlite::Connection::open(&path).unwrap();
-    let jobs =
-        "SELECT state, locked_by, locked_until IS NOT NULL, completed_at, failed_at, error_message FROM sync_jobs";
+    let jobs = "SELECT state, locked_by, locked_until IS NOT NULL, completed_at, failed_at, error_message FROM tenure_sync_jobs";
     let told = hand.query_row(jobs, [], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)));
     assert_eq!(told.unwrap(), ("RUNNING".to_owned(), "w".to_owned()));
     let sql = "SELECT state, locked_by, last_synced_at, row_count, completed_at, failed_at, error_message, locked_until
-                 FROM sync_checkpoints WHERE matrix_id = 'm' ORDER BY chunk_hash";
+                 FROM tenure_sync_checkpoints WHERE matrix_id = 'm' ORDER BY chunk_hash";
     let mut select = hand.prepare(sql).unwrap();
     let states = select.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<u64>>(3)?))).unwrap();
     let states: Vec<_> = states.map(Result::unwrap).collect();
@@ -63,8 +62,8 @@ async fn l7_damaged_rows_never_stop_the_recovery_of_the_others() {
     }
     let hand = file.raw();
     hand.execute_batch(
-        "UPDATE sync_job SET reason = 'no such word' WHERE matrix_id = 'bad';
-         UPDATE sync_chunk SET reason = 'no such word' WHERE matrix_id = 'bad';",
+        "UPDATE tenure_sync_job SET reason = 'no such word' WHERE matrix_id = 'bad';
+         UPDATE tenure_sync_chunk SET reason = 'no such word' WHERE matrix_id = 'bad';",
     )
     .unwrap();
     file.set_clock(START.plus_ms(2_000)).await;
@@ -75,7 +74,7 @@ async fn l7_damaged_rows_never_stop_the_recovery_of_the_others() {
     // Nor does it stop claims; who asks for it is told.
     assert_eq!(store.claim_sync(SyncClaim::new("v")).await.unwrap().map(|claimed| claimed.id), Some(syncs[1]));
     assert!(store.claim_sync(SyncClaim::new("v").matrix_id("bad")).await.is_err());
-    hand.execute("UPDATE sync_job SET reason = NULL WHERE matrix_id = 'bad'", []).unwrap();
+    hand.execute("UPDATE tenure_sync_job SET reason = NULL WHERE matrix_id = 'bad'", []).unwrap();
     store.add_chunks(syncs[0], vec![NewChunk::new("b")]).await.unwrap().unwrap();
     let claimed = store.claim_chunk(ChunkClaim::new(syncs[0], "v")).await.unwrap().unwrap();
     assert_eq!(claimed.chunk_hash, "b");
@@ -104,8 +103,9 @@ async fn l10_a_heartbeat_is_answered_while_a_large_plan_is_under_way() {
         assert!(!planning.is_finished(), "the plan was never seen to be written");
     }
     store.heartbeat_sync(Beat::new(Unit::sync(small), "w", held.token)).await.unwrap().unwrap();
-    let planned: i64 =
-        hand.query_row("SELECT count(*) FROM sync_jobs WHERE matrix_id = 'large'", [], |row| row.get(0)).unwrap();
+    let planned: i64 = hand
+        .query_row("SELECT count(*) FROM tenure_sync_jobs WHERE matrix_id = 'large'", [], |row| row.get(0))
+        .unwrap();
     assert_eq!(planned, 0, "the heartbeat was answered after the whole plan");
     let planned = planning.await.unwrap();
     assert_eq!((planned.planned, planned.added), (250_000, 250_000));
@@ -136,15 +136,15 @@ fn dump(hand: &rusqlite::Connection, select: &str) -> Vec<String> {
 }
 
 const TABLES: [&str; 4] = [
-    "SELECT * FROM sync_job ORDER BY 1, 2",
-    "SELECT * FROM sync_chunk ORDER BY 1, 2",
-    "SELECT * FROM sync_draft ORDER BY 1, 2",
-    "SELECT * FROM sync_taken ORDER BY 1, 2",
+    "SELECT * FROM tenure_sync_job ORDER BY 1, 2",
+    "SELECT * FROM tenure_sync_chunk ORDER BY 1, 2",
+    "SELECT * FROM tenure_sync_draft ORDER BY 1, 2",
+    "SELECT * FROM tenure_sync_taken ORDER BY 1, 2",
 ];
 
 /// No chunk after this one can be laid.
 const DAMAGE: &str =
-    "CREATE TRIGGER damage BEFORE UPDATE ON sync_chunk WHEN new.chunk_hash = 'h004500' AND new.sync <> 1
+    "CREATE TRIGGER damage BEFORE UPDATE ON tenure_sync_chunk WHEN new.chunk_hash = 'h004500' AND new.sync <> 1
                       BEGIN SELECT raise(ABORT, 'damaged'); END";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -180,7 +180,7 @@ async fn s4_a_large_plan_whose_process_died_is_undone() {
         let hand = file.raw();
         let before = TABLES.map(|table| dump(&hand, table));
         // Neither can the plan go on nor be undone: it stays as a process leaves it that dies.
-        let dead = "CREATE TRIGGER dead BEFORE DELETE ON sync_taken BEGIN SELECT raise(ABORT, 'dead'); END";
+        let dead = "CREATE TRIGGER dead BEFORE DELETE ON tenure_sync_taken BEGIN SELECT raise(ABORT, 'dead'); END";
         hand.execute_batch(&format!("{DAMAGE}; {dead}")).unwrap();
         let plan = || Plan::new("m").chunks(many(6_000));
         file.store.plan_sync(plan()).await.unwrap_err();

@@ -167,7 +167,7 @@ async fn q10_what_is_refused_says_why() {
     let other = NewJob::new("q", "kind", "[1]").key("k");
     let conflict = in_transaction::enqueue(&tx, &[job(), other]).unwrap_err();
     assert!(matches!(&conflict, Error::Conflict(conflict) if conflict.index == 1), "{conflict}");
-    let count: i64 = tx.query_row("SELECT count(*) FROM job", [], |row| row.get(0)).unwrap();
+    let count: i64 = tx.query_row("SELECT count(*) FROM tenure_job", [], |row| row.get(0)).unwrap();
     assert_eq!(count, 1, "a conflict refuses the whole call");
 }
 

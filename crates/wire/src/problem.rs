@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use tenure::bounds::{Code, Invalid};
 use tenure::pipeline::RunRefusal;
-use tenure::{Conflict, Error, Refusal, StoreError, StoreOutcome};
+use tenure::{Error, KeyHolder, Refusal, Refused, StoreError};
 
 /// What the caller can do about it; a surface has its own number for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,15 +105,27 @@ impl From<Invalid> for Problem {
     }
 }
 
-impl From<Conflict> for Problem {
-    fn from(Conflict { index, id }: Conflict) -> Problem {
-        let holder = id.map_or_else(|| "another job of this call".to_owned(), |id| format!("job {id}"));
-        let message = format!(
-            "the key of job {index} of this call belongs to {holder}, which has another kind or payload: nothing was \
-             enqueued; use another key, or send the same job"
-        );
-        let problem = Problem::new(Kind::Conflict, "dedup_conflict", message);
-        problem.fact("index", index).fact("id", id.map(|id| id.to_string()))
+/// A key that belongs to something else.
+fn conflict(index: usize, with: KeyHolder) -> Problem {
+    let message = match with {
+        KeyHolder::Run(id) => format!(
+            "the key belongs to run {id}, which was started with another input or version: nothing was started; use \
+             another key, or send the same"
+        ),
+        KeyHolder::Job(_) | KeyHolder::SameCall => {
+            let holder =
+                if with == KeyHolder::SameCall { "another job of this call".to_owned() } else { with.to_string() };
+            format!(
+                "the key of job {index} of this call belongs to {holder}, which has another kind or payload: nothing was \
+                 enqueued; use another key, or send the same job"
+            )
+        }
+    };
+    let problem = Problem::new(Kind::Conflict, "dedup_conflict", message);
+    match with {
+        KeyHolder::Run(id) => problem.fact("id", id.to_string()),
+        KeyHolder::Job(id) => problem.fact("index", index).fact("id", id.to_string()),
+        KeyHolder::SameCall => problem.fact("index", index).fact("id", Value::Null),
     }
 }
 
@@ -152,6 +164,25 @@ impl From<tenure::domain::Refused> for Problem {
     }
 }
 
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Problem {
+        let code = Error::from(refused.clone()).code();
+        match refused {
+            Refused::Job(refusal) => refusal.into(),
+            Refused::Domain(refused) => refused.into(),
+            Refused::Sync(refused) => refused.into(),
+            Refused::Run(refusal) => {
+                let absent = matches!(refusal, RunRefusal::Absent | RunRefusal::NoSuchUnit);
+                let kind = if absent { Kind::Absent } else { Kind::Conflict };
+                Problem::new(kind, code, refusal.sentence())
+            }
+            Refused::VersionTaken | Refused::CannotSplit(_) => Problem::new(Kind::Conflict, code, refused.to_string()),
+            // A transaction, and what the library may yet learn to say: no request of ours leads there.
+            other => Problem { detail: Some(other.to_string()), ..Problem::new(Kind::Broken, code, BROKEN) },
+        }
+    }
+}
+
 impl From<Error> for Problem {
     fn from(error: Error) -> Problem {
         match error {
@@ -160,28 +191,18 @@ impl From<Error> for Problem {
                 let problem = Problem::new(Kind::LeaseLost, "lease_lost", format!("lease lost: {}", reason.sentence()));
                 problem.fact("reason", reason.as_str())
             }
-            Error::Conflict(conflict) => conflict.into(),
-            Error::Refused(refusal) => refusal.into(),
-            Error::Domain(refused) => refused.into(),
-            Error::Sync(refused) => refused.into(),
-            Error::Absent(what) => Problem::absent(&what),
-            Error::RunKeyTaken(holder) => {
-                let message = format!("{error}: nothing was started; use another key, or send the same");
-                Problem::new(Kind::Conflict, error.code(), message).fact("id", holder.to_string())
-            }
-            Error::VersionTaken | Error::CannotSplit(_) => {
-                Problem::new(Kind::Conflict, error.code(), error.to_string())
-            }
-            Error::RunRefused(refusal) => {
-                let absent = matches!(refusal, RunRefusal::Absent | RunRefusal::NoSuchUnit);
-                let kind = if absent { Kind::Absent } else { Kind::Conflict };
-                Problem::new(kind, refusal.as_str(), refusal.sentence())
+            Error::Conflict { index, with } => conflict(index, with),
+            Error::Refused(refused) => refused.into(),
+            Error::NotFound(what) => Problem::absent(&what),
+            Error::Unavailable { safe_to_retry, .. } => {
+                let (kind, message) = if safe_to_retry { AWAY } else { LOST };
+                Problem { detail: Some(error.to_string()), ..Problem::new(kind, error.code(), message) }
             }
             Error::Store(ref store) => {
                 let (kind, message) = of_store(store);
                 Problem { detail: Some(error.to_string()), ..Problem::new(kind, error.code(), message) }
             }
-            // A transaction or an artifact, and what the library may yet learn to say: no request of ours leads there.
+            // An artifact, and what the library may yet learn to say: no request of ours leads there.
             _ => Problem { detail: Some(error.to_string()), ..Problem::new(Kind::Broken, error.code(), BROKEN) },
         }
     }
@@ -190,17 +211,16 @@ impl From<Error> for Problem {
 /// Said where a bug is likelier than anything a caller did.
 const BROKEN: &str = "something is wrong on our side";
 
+const AWAY: (Kind, &str) = (Kind::Unavailable, "the store does not answer; nothing was changed, try again");
+const LOST: (Kind, &str) = (
+    Kind::UnknownOutcome,
+    "the store was lost while it worked: this may or may not have been carried out; endings and heartbeats can be sent \
+     again safely",
+);
+
 /// What a caller is told of the store: its own words are for its operator.
 fn of_store(error: &StoreError) -> (Kind, &'static str) {
     match error {
-        StoreError::Unavailable { outcome: StoreOutcome::NotDone, .. } => {
-            (Kind::Unavailable, "the store does not answer; nothing was changed, try again")
-        }
-        StoreError::Unavailable { outcome: StoreOutcome::Unknown, .. } => (
-            Kind::UnknownOutcome,
-            "the store was lost while it worked: this may or may not have been carried out; endings and heartbeats can \
-             be sent again safely",
-        ),
         StoreError::Full { .. } => (Kind::Full, "the store is full; nothing was changed"),
         StoreError::SchemaNewer { .. } | StoreError::FunctionsNewer { .. } => {
             (Kind::Schema, "the store was laid out by a newer Tenure")

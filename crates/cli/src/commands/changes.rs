@@ -15,7 +15,7 @@ pub(super) async fn show(of: Subject, tenure: &Tenure, output: &Output) -> Resul
             format!("{} {}", of.face, text::cut(&of.name, 128))
         }
     };
-    let changes = tenure.changes(of).await?.ok_or_else(|| Problem::absent(&absent))?;
+    let changes = tenure.verbs().changes(of).await?.ok_or_else(|| Problem::absent(&absent))?;
     output.show(&Changes::from(changes), |output, changes| {
         output.events(changes.events.iter().map(|event| (event.at, event.what.as_str(), &event.message)));
     });

@@ -40,14 +40,10 @@ impl Domain {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         match self {
             Domain::Acquire(acquire) => acquire.run(tenure, output).await,
-            Domain::Succeed(held) => {
-                finished(output, tenure.domain(&held.domain).succeed(token_of(&held.token)).await?.into())
-            }
-            Domain::Fail(held) => {
-                finished(output, tenure.domain(&held.domain).fail(token_of(&held.token)).await?.into())
-            }
+            Domain::Succeed(held) => finished(output, tenure.verbs().domain_succeed(held.held()).await?.into()),
+            Domain::Fail(held) => finished(output, tenure.verbs().domain_fail(held.held()).await?.into()),
             Domain::Heartbeat(held) => {
-                let beaten = tenure.domain(&held.domain).heartbeat(token_of(&held.token)).await?;
+                let beaten = tenure.verbs().domain_heartbeat(held.held()).await?;
                 output.show(&beaten, |output, beaten| {
                     let until = beaten.lease_expires_at.map_or_else(|| "never".to_owned(), |at| at.to_string());
                     result(output, "RENEWED", Some(until));
@@ -71,6 +67,13 @@ pub(crate) struct Held {
 
     /// The token that acquire printed
     token: String,
+}
+
+impl Held {
+    fn held(self) -> tenure::domain::Held {
+        let token = token_of(&self.token);
+        tenure::domain::Held::new(self.domain, token)
+    }
 }
 
 /// Tells how an offset ended.
@@ -107,7 +110,7 @@ impl Acquire {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let (domain, holder) = (self.domain.into(), self.holder.map(Into::into));
         let acquire = tenure::domain::Acquire { domain, offset: self.offset, holder, lease_ms: self.lease };
-        let acquired = tenure.domain_try_acquire(acquire).await?;
+        let acquired = tenure.verbs().domain_try_acquire(acquire).await?;
         output.show(&reply::Acquired::from(acquired), |output, acquired| {
             result(output, acquired.result, acquired.token.clone());
             if let Some(expired) = acquired.expired_offset {
@@ -128,7 +131,7 @@ pub(crate) struct Show {
 
 impl Show {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let found = found(&named("domain", &self.domain), tenure.domain(&self.domain).show().await?)?;
+        let found = found(&named("domain", &self.domain), tenure.verbs().domain(&self.domain).await?)?;
         output.show(&found, |output, domain| {
             output.table(HEADER, [row(domain)]);
             output.line("");
@@ -158,7 +161,7 @@ pub(crate) struct List {
 impl List {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let after = self.cursor.as_deref().map(|cursor| request::from_cursor(cursor).ok_or_else(|| wrong(cursor)));
-        let page = tenure.domains(after.transpose()?.as_deref(), self.state, self.limit).await?;
+        let page = tenure.verbs().domains(after.transpose()?.as_deref(), self.state, self.limit).await?;
         output.show(&reply::Domains::from(page), |output, page| {
             output.table(HEADER, page.domains.iter().map(row));
             output.more(&page.next_cursor);
@@ -186,7 +189,7 @@ pub(crate) struct Timeline {
 
 impl Timeline {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let found = found(&named("domain", &self.domain), tenure.domain(&self.domain).timeline().await?)?;
+        let found = found(&named("domain", &self.domain), tenure.verbs().domain_timeline(&self.domain).await?)?;
         output.timeline(found, Event::message, |event| (event.at, event.what.as_str()));
         Ok(())
     }
@@ -237,7 +240,7 @@ impl Set {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let given = |set: Option<Given>| set.map(|Given(count)| count);
         let change = Change { max_retries: given(self.max_retries), takeovers_max: given(self.takeovers_max) };
-        let domain = tenure.domain(&self.domain).change(change).await?;
+        let domain = tenure.verbs().domain_change(&self.domain, change).await?;
         output.show(&domain, settings);
         Ok(())
     }

@@ -157,7 +157,7 @@ impl Lines {
             let (lines, batch): (Vec<u64>, Vec<NewJob>) = batch.into_iter().unzip();
             let enqueued = tenure.enqueue_all(batch).await.map_err(|error| {
                 let line = match &error {
-                    tenure::Error::Conflict(conflict) => lines.get(conflict.index).copied(),
+                    tenure::Error::Conflict { index, .. } => lines.get(*index).copied(),
                     _ => None,
                 };
                 Failure::from(error).while_doing(&self.place(line.unwrap_or(self.number), done_to))

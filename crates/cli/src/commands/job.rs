@@ -92,7 +92,7 @@ pub(crate) struct List {
 impl List {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let filter = Filter { queue: self.queue, status: self.status, kind: self.kind };
-        let page = tenure.jobs(filter, self.cursor, self.limit).await?;
+        let page = tenure.verbs().jobs(filter, self.cursor, self.limit).await?;
         output.show(&reply::Jobs::from(page), |output, page| {
             let rows = page.jobs.iter().map(|job| {
                 let status = job.reason.map_or(job.status.to_string(), |reason| format!("{} ({reason})", job.status));
@@ -119,7 +119,7 @@ pub(super) fn status(word: &str) -> Result<Status, String> {
 }
 
 async fn show(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-    let job = found(&format!("job {}", id), tenure.job(request::job_id(id)).await?)?;
+    let job = found(&format!("job {}", id), tenure.verbs().job(request::job_id(id)).await?)?;
     output.show(&reply::Job::whole(job), |output, job| {
         for (name, value) in fields(job) {
             output.line(&format!("{name:<16}  {}", text::escaped(&value)));
@@ -147,13 +147,13 @@ async fn show(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure>
 }
 
 async fn timeline(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-    let events = found(&format!("job {}", id), tenure.timeline(request::job_id(id)).await?)?;
+    let events = found(&format!("job {}", id), tenure.verbs().timeline(request::job_id(id)).await?)?;
     output.timeline(events, Event::message, |event| (event.at, event.what.as_str()));
     Ok(())
 }
 
 async fn explain(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-    let explanation = found(&format!("job {}", id), tenure.explain(request::job_id(id)).await?)?;
+    let explanation = found(&format!("job {}", id), tenure.verbs().explain(request::job_id(id)).await?)?;
     output.show(&explanation, Output::reasons);
     Ok(())
 }
@@ -225,7 +225,7 @@ impl Cancel {
             let action = Action::Cancel { reason, force };
             return which.all("cancel", action, None, tenure, output).await;
         };
-        let status = tenure.cancel(id, reason.as_deref(), force).await?;
+        let status = tenure.verbs().cancel(id, reason.as_deref(), force).await?;
         output.show(&reply::Cancelled::from(status), |output, cancelled| {
             output.line(cancelled.status.as_str());
             if cancelled.cancel_requested {
@@ -256,7 +256,7 @@ impl Retry {
         let Some(id) = which.one() else {
             return which.all("retry", Action::Retry, Some(Status::Failed), tenure, output).await;
         };
-        let status = tenure.retry(id).await?;
+        let status = tenure.verbs().retry(id).await?;
         output.show(&reply::Retried { status }, |output, retried| output.line(retried.status.as_str()));
         Ok(())
     }

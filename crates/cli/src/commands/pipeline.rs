@@ -73,8 +73,8 @@ impl Apply {
         let json = if self.file.ends_with(".toml") { from_toml(&text)? } else { text };
         let definition = request::APPLY.read(json.as_bytes(), ())?;
         let (name, version) = (definition.name.clone(), definition.version);
-        let applied = tenure.apply_pipeline(definition).await?;
-        let info = found(&format!("pipeline {name}"), tenure.pipeline(&name, Some(version)).await?)?;
+        let applied = tenure.verbs().apply_pipeline(definition).await?;
+        let info = found(&format!("pipeline {name}"), tenure.verbs().pipeline(&name, Some(version)).await?)?;
         output.show(&reply::Pipeline::from(info), |output, pipeline| {
             output.line(&format!("{} {}", pipeline.name, pipeline.version));
             output.note(match applied {
@@ -114,7 +114,7 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let page = tenure.pipelines(self.cursor.as_deref(), self.limit).await?;
+        let page = tenure.verbs().pipelines(self.cursor.as_deref(), self.limit).await?;
         output.show(&reply::Pipelines::from(page), |output, page| {
             let rows = page.pipelines.iter().map(|of| {
                 [of.name.clone(), of.version.to_string(), of.stages.len().to_string(), of.created_at.to_string()]
@@ -149,8 +149,8 @@ pub(crate) struct Start {
 impl Start {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let new = NewRun { pipeline: self.name, version: self.version, input: self.input, key: self.key };
-        let id = tenure.start_run(new).await?;
-        let run = found(&format!("run {id}"), tenure.run(id).await?)?;
+        let id = tenure.verbs().start_run(new).await?;
+        let run = found(&format!("run {id}"), tenure.verbs().run(id).await?)?;
         output.show(&reply::Run::whole(run), |output, whole| output.line(&whole.run.id.to_string()));
         Ok(())
     }
@@ -170,7 +170,7 @@ pub(crate) struct Show {
 
 impl Show {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let info = tenure.pipeline(&self.name, self.version).await?;
+        let info = tenure.verbs().pipeline(&self.name, self.version).await?;
         let which = self.version.map_or(String::new(), |version| format!(" in version {version}"));
         let info = found(&format!("pipeline {}{which}", self.name), info)?;
         output.show(&reply::Pipeline::from(info), |output, of| {

@@ -67,7 +67,7 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let page = tenure.queues(self.cursor.as_deref(), self.limit).await?;
+        let page = tenure.verbs().queues(self.cursor.as_deref(), self.limit).await?;
         output.show(&reply::Queues::from(page), |output, page| {
             output.table(HEADER, page.queues.iter().map(row));
             output.more(&page.next_cursor);
@@ -77,7 +77,7 @@ impl List {
 }
 
 async fn show(name: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-    let queue = found(&named("queue", name), tenure.queue(name).await?)?;
+    let queue = found(&named("queue", name), tenure.verbs().queue(name).await?)?;
     output.show(&reply::Queue::from(queue), |output, queue| {
         output.table(HEADER, [row(queue)]);
         output.line("");
@@ -128,8 +128,8 @@ fn settings(output: &Output, queue: &reply::Queue) {
 
 /// Changes a queue's settings. A name that was never used may be a slip, and is told.
 async fn change(tenure: &Tenure, output: &Output, name: &str, change: Change) -> Result<(), Failure> {
-    let new = tenure.queue(name).await?.is_none();
-    let queue = tenure.change_queue(name, change).await?;
+    let new = tenure.verbs().queue(name).await?.is_none();
+    let queue = tenure.verbs().change_queue(name, change).await?;
     output.show(&reply::Queue::from(queue), settings);
     if new {
         output.note(&format!("queue {name} was never used before; it is on record now"));

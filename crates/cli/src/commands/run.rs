@@ -86,7 +86,7 @@ pub(crate) struct List {
 impl List {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let filter = Filter { pipeline: self.pipeline, status: self.status };
-        let page = tenure.runs(filter, self.cursor, self.limit).await?;
+        let page = tenure.verbs().runs(filter, self.cursor, self.limit).await?;
         output.show(&reply::Runs::from(page), |output, page| {
             let rows = page.runs.iter().map(|reply::Run { run, .. }| {
                 let status = if run.paused { format!("{} (paused)", run.status) } else { run.status.to_string() };
@@ -135,7 +135,7 @@ pub(crate) struct Retry {
 }
 
 async fn act(id: &str, action: RunAction, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-    let status = tenure.operate_run(run_id(id), action).await?;
+    let status = tenure.verbs().operate_run(run_id(id), action).await?;
     output.show(&reply::RunActed { status }, |output, acted| output.line(acted.status.as_str()));
     Ok(())
 }
@@ -173,7 +173,7 @@ pub(crate) struct Verify {
 impl Verify {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let id = run_id(&self.id);
-        let (looked_at, findings) = tenure.verify_run(id, &Folder::new(&self.artifacts)).await?;
+        let (looked_at, findings) = tenure.verbs().verify_run(id, &Folder::new(&self.artifacts)).await?;
         // A folder that is not there has lost nothing: it is another one.
         if looked_at > 0 {
             std::fs::read_dir(&self.artifacts).map_err(|error| Failure::unreadable(&self.artifacts, &error))?;
@@ -181,7 +181,7 @@ impl Verify {
         let unreadable = findings.iter().filter(|finding| finding.fault == Fault::Unreadable).count();
         let damaged = findings.len() - unreadable;
         let (repaired, refused) = match self.repair && damaged > 0 {
-            true => match tenure.repair_run(id, &findings).await {
+            true => match tenure.verbs().repair_run(id, &findings).await {
                 Ok(status) => (Some(status), None),
                 Err(error) => (None, Some(error)),
             },
@@ -211,13 +211,13 @@ impl Verify {
 }
 
 async fn timeline(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-    let events = found(&format!("run {}", id), tenure.run_timeline(run_id(id)).await?)?;
+    let events = found(&format!("run {}", id), tenure.verbs().run_timeline(run_id(id)).await?)?;
     output.timeline(events, Event::message, |event| (event.at, event.what.as_str()));
     Ok(())
 }
 
 async fn explain(id: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-    let explanation = found(&format!("run {}", id), tenure.explain_run(run_id(id)).await?)?;
+    let explanation = found(&format!("run {}", id), tenure.verbs().explain_run(run_id(id)).await?)?;
     output.show(&explanation, Output::reasons);
     Ok(())
 }

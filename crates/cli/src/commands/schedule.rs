@@ -48,12 +48,12 @@ impl Schedule {
             Schedule::Add(add) => add.run(tenure, output).await,
             Schedule::Remove(Named { schedule }) => remove(&schedule, tenure, output).await,
             Schedule::Pause(Named { schedule: name }) => {
-                let schedule = found(&named("schedule", &name), tenure.pause_schedule(&name).await?)?;
+                let schedule = found(&named("schedule", &name), tenure.verbs().pause_schedule(&name).await?)?;
                 output.show(&schedule, details);
                 Ok(())
             }
             Schedule::Resume(Named { schedule: name }) => {
-                let schedule = found(&named("schedule", &name), tenure.resume_schedule(&name).await?)?;
+                let schedule = found(&named("schedule", &name), tenure.verbs().resume_schedule(&name).await?)?;
                 output.show(&schedule, details);
                 Ok(())
             }
@@ -87,7 +87,7 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let page = tenure.schedules(self.cursor.as_deref(), self.limit).await?;
+        let page = tenure.verbs().schedules(self.cursor.as_deref(), self.limit).await?;
         output.show(&reply::Schedules::from(page), |output, page| {
             output.table(HEADER, page.schedules.iter().map(row));
             output.more(&page.next_cursor);
@@ -129,11 +129,11 @@ impl Next {
             (Some(cron), _) => (cron, self.zone),
             (None, name) => {
                 let name = name.unwrap_or_default();
-                let definition = found(&named("schedule", &name), tenure.schedule(&name).await?)?.definition;
+                let definition = found(&named("schedule", &name), tenure.verbs().schedule(&name).await?)?.definition;
                 (definition.cron, definition.zone)
             }
         };
-        let slots = tenure.preview(&cron, &zone, self.count).await?;
+        let slots = tenure.verbs().preview(&cron, &zone, self.count).await?;
         output.show(&reply::Slots { slots }, |output, slots| {
             output.table(["SLOT", "LOCAL"], slots.slots.iter().map(|slot| [slot.at.to_string(), slot.local.clone()]));
         });
@@ -142,8 +142,8 @@ impl Next {
 }
 
 async fn show(name: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-    let schedule = found(&named("schedule", name), tenure.schedule(name).await?)?;
-    let firings = tenure.firings(name, None, FIRINGS).await?.items;
+    let schedule = found(&named("schedule", name), tenure.verbs().schedule(name).await?)?;
+    let firings = tenure.verbs().firings(name, None, FIRINGS).await?.items;
     output.show(&schedule, |output, schedule| {
         details(output, schedule);
         output.line("");
@@ -154,7 +154,7 @@ async fn show(name: &str, tenure: &Tenure, output: &Output) -> Result<(), Failur
 }
 
 async fn remove(name: &str, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-    if !tenure.remove_schedule(name).await? {
+    if !tenure.verbs().remove_schedule(name).await? {
         return Err(Problem::absent(&named("schedule", name)).into());
     }
     output.note(&format!("schedule {} is removed", name));

@@ -91,7 +91,7 @@ impl Plan {
         plan.skip_if_synced_within_ms = self.skip_if_synced_within;
         plan.crashes_max = self.crashes_max;
         plan.chunks = chunks(self.hashes, self.file.as_deref())?;
-        let planned = tenure.plan_sync(plan).await?;
+        let planned = tenure.verbs().plan_sync(plan).await?;
         output.show(&planned, |output, planned| {
             output.line(&planned.id.to_string());
             let Planned { planned, skipped, .. } = planned;
@@ -120,7 +120,7 @@ pub(crate) struct Add {
 impl Add {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let chunks = chunks(self.hashes, self.file.as_deref())?;
-        let planned = tenure.add_chunks(sync_id(&self.id), chunks).await?;
+        let planned = tenure.verbs().add_chunks(sync_id(&self.id), chunks).await?;
         output.show(&planned, |output, planned| {
             output.line(&format!("{} added, {} planned", planned.added, planned.planned));
         });
@@ -152,7 +152,7 @@ pub(crate) struct List {
 impl List {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let filter = SyncFilter { matrix_id: self.matrix, state: self.state };
-        let page = tenure.syncs(filter, self.cursor, self.limit).await?;
+        let page = tenure.verbs().syncs(filter, self.cursor, self.limit).await?;
         output.show(&Syncs::from(page), |output, page| {
             let rows = page.syncs.iter().map(|sync| {
                 [
@@ -214,8 +214,8 @@ impl Show {
     }
 
     async fn look(&self, tenure: &Tenure, id: SyncId) -> Result<(WholeSync, String), Failure> {
-        let info = found(&format!("sync {}", self.id), tenure.sync(id).await?)?;
-        let chunks = tenure.chunks(id, ChunkFilter::default(), 0, tenure::bounds::LIST_DEFAULT).await?;
+        let info = found(&format!("sync {}", self.id), tenure.verbs().sync(id).await?)?;
+        let chunks = tenure.verbs().chunks(id, ChunkFilter::default(), 0, tenure::bounds::LIST_DEFAULT).await?;
         let line = sync_line(&info.progress);
         Ok((WholeSync::new(info, chunks), line))
     }
@@ -268,8 +268,8 @@ pub(crate) struct Chunks {
 impl Chunks {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let id = sync_id(&self.id);
-        let info = found(&format!("sync {}", self.id), tenure.sync(id).await?)?;
-        let page = tenure.chunks(id, ChunkFilter { state: self.state }, self.cursor, self.limit).await?;
+        let info = found(&format!("sync {}", self.id), tenure.verbs().sync(id).await?)?;
+        let page = tenure.verbs().chunks(id, ChunkFilter { state: self.state }, self.cursor, self.limit).await?;
         output.show(&WholeSync::new(info, page), |output, shown| {
             let rows = shown.chunks.iter().map(|chunk| {
                 let state = match chunk.reason {
@@ -304,7 +304,7 @@ pub(crate) struct Timeline {
 
 impl Timeline {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let events = found(&format!("sync {}", self.id), tenure.sync_timeline(sync_id(&self.id)).await?)?;
+        let events = found(&format!("sync {}", self.id), tenure.verbs().sync_timeline(sync_id(&self.id)).await?)?;
         output.timeline(events, SyncEvent::message, |event| (event.at, event.what.as_str()));
         Ok(())
     }
@@ -324,7 +324,7 @@ pub(crate) struct Cancel {
 
 impl Cancel {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let state = tenure.cancel_sync(sync_id(&self.id), self.reason.as_deref()).await?;
+        let state = tenure.verbs().cancel_sync(sync_id(&self.id), self.reason.as_deref()).await?;
         output.show(&SyncCancelled { state }, |output, cancelled| output.line(cancelled.state.as_str()));
         Ok(())
     }

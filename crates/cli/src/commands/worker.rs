@@ -41,7 +41,7 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let page = tenure.workers(self.cursor.as_deref(), self.limit).await?;
+        let page = tenure.verbs().workers(self.cursor.as_deref(), self.limit).await?;
         output.show(&reply::Workers::from(page), |output, page| {
             let header = ["WORKER", "RUNNING", "LAST SEEN", "FIRST SEEN", "QUEUES"];
             output.table(header, page.workers.iter().map(row));

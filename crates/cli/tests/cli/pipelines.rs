@@ -96,8 +96,8 @@ fn made(place: &Place, names: &'static [&'static str]) -> String {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let tenure = Tenure::open(&place.store()).await.unwrap();
-        tenure.apply_pipeline(Definition::new("p").stage(Stage::new("make"))).await.unwrap();
-        let run = tenure.start_run(NewRun::new("p", "1")).await.unwrap();
+        tenure.verbs().apply_pipeline(Definition::new("p").stage(Stage::new("make"))).await.unwrap();
+        let run = tenure.verbs().start_run(NewRun::new("p", "1")).await.unwrap();
         tenure.orchestrator().advance(10).await.unwrap();
         let make = move |cx: StageContext, _: u64| async move {
             for name in names {

@@ -212,17 +212,17 @@ impl Driver {
         }
         self.call(
             asks,
-            async |tenure, asks| tenure.domain_acquire_all(asks).await,
+            async |tenure, asks| tenure.verbs().domain_acquire_all(asks).await,
             |Acquire { domain, offset, .. }, answer| (domain, Happened::Asked(offset, answer)),
         );
         self.call(
             advances,
-            async |tenure, advances| tenure.domain_advance_all(advances).await,
+            async |tenure, advances| tenure.verbs().domain_advance_all(advances).await,
             |Advance { domain, .. }, answer| (domain, Happened::Advanced(answer)),
         );
         self.call(
             succeeds,
-            async |tenure, writes| tenure.domain_succeed_all(writes).await,
+            async |tenure, writes| tenure.verbs().domain_succeed_all(writes).await,
             |Held { domain, .. }, answer| {
                 let advanced = answer.map(|answer| answer.map(|succeeded| Advanced { succeeded, next: None }));
                 (domain, Happened::Advanced(advanced))
@@ -230,7 +230,7 @@ impl Driver {
         );
         self.call(
             fails,
-            async |tenure, writes| tenure.domain_fail_all(writes).await,
+            async |tenure, writes| tenure.verbs().domain_fail_all(writes).await,
             |Held { domain, .. }, answer| (domain, Happened::Failed(answer)),
         );
     }
@@ -240,7 +240,7 @@ impl Driver {
         &self,
         items: Vec<A>,
         send: impl FnOnce(Tenure, Vec<A>) -> F,
-        happened: fn(A, Option<Answer<T>>) -> (Arc<str>, Happened),
+        happened: impl Fn(A, Option<Answer<T>>) -> (Arc<str>, Happened) + Send + 'static,
     ) where
         A: Clone + Send + 'static,
         T: Send + 'static,
@@ -286,7 +286,7 @@ impl Driver {
     fn look(&self, domain: Arc<str>) {
         let (tenure, of) = (self.tenure.clone(), domain.clone());
         self.later(domain, async move {
-            let seen = async { Ok::<_, Error>((tenure.domain(&of).show().await?, tenure.now().await?)) };
+            let seen = async { Ok::<_, Error>((tenure.verbs().domain(&of).await?, tenure.now().await?)) };
             Happened::Looked(tenure.outage.watch("looks at domains", seen).await.ok())
         });
     }
@@ -348,6 +348,6 @@ mod tests {
         let (stop, stopping) = watch::channel(false);
         let driver = Driver::new(&worker, heart, tell, ready).run(Last(Some(1), stop), 64, heard, stopping);
         tokio::time::timeout(Duration::from_secs(60), driver).await.expect("it ends").unwrap();
-        assert!(tenure.domain("a").show().await.unwrap().unwrap().lease.is_some(), "until its lease runs out");
+        assert!(tenure.domain("a").info().await.unwrap().lease.is_some(), "until its lease runs out");
     }
 }

@@ -342,7 +342,7 @@ impl Face for Domains {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Change, State, offsets};
+    use super::super::{State, offsets};
     use super::*;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -420,7 +420,7 @@ mod tests {
     async fn d4_what_a_dead_holder_left_is_taken_over_and_order_is_kept() {
         let clock = Clock::manual(Time(0));
         let tenure = Tenure::on(MemoryStore::with_clock(clock.clone()));
-        let dead = tenure.domain("a").holder("dead").lease(Duration::from_secs(1));
+        let dead = tenure.domain("a").worker("dead").lease(Duration::from_secs(1));
         dead.try_acquire(1).await.unwrap();
         dead.try_acquire(2).await.unwrap();
         clock.set(Time(1_000_000));
@@ -429,7 +429,7 @@ mod tests {
         worker.run(offsets([("a", 3)]), noting(&seen)).await.unwrap();
         let order: Vec<u64> = seen.lock().unwrap().iter().map(|(_, offset)| *offset).collect();
         assert_eq!(order, [1, 2, 3]);
-        assert!(tenure.domains(None, Some(State::Blocked), 10).await.unwrap().items.is_empty());
+        assert!(tenure.verbs().domains(None, Some(State::Blocked), 10).await.unwrap().items.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
@@ -457,7 +457,7 @@ mod tests {
         let handler = |work: Work| std::future::ready(if work.offset == 1 { Err("later") } else { Ok(()) });
         let skipped = async {
             let rests = async || {
-                let lease = tenure.domain("a").show().await.unwrap().and_then(|info| info.lease);
+                let lease = tenure.verbs().domain("a").await.unwrap().and_then(|info| info.lease);
                 lease.is_some_and(|lease| lease.retry_count == 1)
             };
             while !rests().await {
@@ -491,10 +491,10 @@ mod tests {
             begins.close();
         };
         let items = offsets((0..3).map(|n| ("a", n)));
-        tenure.domain("a").change(Change::default()).await.unwrap();
+        tenure.domain("a").change().await.unwrap();
         let drained = tenure.domain_worker().run_until(items, handler, shutdown).await.unwrap();
         assert_eq!(drained.succeeded, 1, "nothing more was begun");
-        assert_eq!(tenure.domain("a").show().await.unwrap().unwrap().lease, None);
+        assert_eq!(tenure.domain("a").info().await.unwrap().lease, None);
     }
 
     #[tokio::test]

@@ -3,7 +3,7 @@
 use super::artifacts::{self, ArtifactStore, Hashing, Reader, Validity, validate};
 use super::{Artifact, Beat, ClaimedUnit, Record, RunId, Sealed, UnitKey};
 use crate::Result;
-use crate::job::to_json;
+use crate::queue::to_json;
 use crate::worker::Context;
 use serde::Serialize;
 use std::fmt;
@@ -69,7 +69,7 @@ impl StageContext {
     /// The segments of this stage with their outputs, a page at a time, from after the number of the last one seen: what
     /// a join works on.
     pub async fn segments(&self, after: Option<i64>, limit: u32) -> Result<Page<Unit>> {
-        self.tenure().segments(self.run(), self.stage(), after, limit).await
+        self.tenure().verbs().segments(self.run(), self.stage(), after, limit).await
     }
 
     /// The path of an artifact of this unit.
@@ -146,7 +146,7 @@ impl StageContext {
 
     /// The artifacts that a prerequisite of this stage recorded.
     pub async fn artifacts_of(&self, stage: &str) -> Result<Vec<Artifact>> {
-        let found = self.tenure().run(self.run()).await?;
+        let found = self.tenure().verbs().run(self.run()).await?;
         let stages = found.into_iter().flat_map(|(_, stages)| stages);
         let unit = stages.map(|of| of.unit).find(|unit| unit.stage == stage);
         Ok(unit.and_then(|unit| unit.record).map(|record| record.artifacts).unwrap_or_default())
@@ -198,7 +198,7 @@ impl StageContext {
         };
         add(&unit.input);
         if unit.segment.is_none() {
-            let found = self.tenure().run(unit.run).await?;
+            let found = self.tenure().verbs().run(unit.run).await?;
             let stages: Vec<Unit> = found.into_iter().flat_map(|(_, stages)| stages).map(|of| of.unit).collect();
             let needs = stages.iter().find(|of| of.stage == unit.stage).map(|of| of.needs.clone()).unwrap_or_default();
             for of in stages.iter().filter(|of| needs.contains(&of.stage)) {

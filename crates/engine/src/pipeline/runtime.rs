@@ -8,7 +8,7 @@ use super::artifacts::{ArtifactStore, Folder, Validity, validate};
 use super::context::StageContext;
 use super::{Act, Beat, Claim, ClaimedUnit, Ended, Ending, NewSegment, Refusal, Sealed, UnitKey};
 use crate::heart::{Leases, Span};
-use crate::job::{to_json, to_json_kept};
+use crate::queue::{to_json, to_json_kept};
 use crate::worker::context::Terms;
 use crate::worker::face::{Ask, Claimed, Face, Offer, Standing};
 use crate::worker::handler::Task;

@@ -2,7 +2,7 @@
 
 use super::artifacts::{self, ArtifactStore, Validity, validate};
 use super::{Artifact, RunAction, RunId, RunStatus, Status, Unit, UnitKey};
-use crate::{Error, Result, Tenure};
+use crate::{Error, Result, Verbs};
 use std::collections::BTreeSet;
 use tenure_core::bounds;
 
@@ -43,11 +43,11 @@ pub struct Finding {
     pub why: Option<String>,
 }
 
-impl Tenure {
+impl Verbs<'_> {
     /// Compares every artifact that the `DONE` stages and segments of a run recorded with what is there. Answers how many
     /// were looked at, and those that are missing, corrupt or unreadable; one of them keeps no other from being looked at.
-    pub async fn verify_run(&self, id: RunId, artifacts: &dyn ArtifactStore) -> Result<(u64, Vec<Finding>)> {
-        let (run, stages) = self.run(id).await?.ok_or_else(|| Error::Absent(format!("run {id}")))?;
+    pub async fn verify_run(self, id: RunId, artifacts: &dyn ArtifactStore) -> Result<(u64, Vec<Finding>)> {
+        let (run, stages) = self.run(id).await?.ok_or_else(|| Error::NotFound(format!("run {id}")))?;
         let mut looked_at = 0;
         let mut findings = Vec::new();
         for stage in stages {
@@ -66,7 +66,7 @@ impl Tenure {
     }
 
     /// Has exactly the units of these findings done again, but for unreadable ones; where the run stands then.
-    pub async fn repair_run(&self, id: RunId, findings: &[Finding]) -> Result<RunStatus> {
+    pub async fn repair_run(self, id: RunId, findings: &[Finding]) -> Result<RunStatus> {
         let damaged = findings.iter().filter(|finding| finding.fault != Fault::Unreadable);
         let units: BTreeSet<_> =
             damaged.map(|finding| (finding.unit.stage.clone(), finding.unit.segment.clone())).collect();

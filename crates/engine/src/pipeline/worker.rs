@@ -1,7 +1,7 @@
 //! The worker's verbs: claim a stage or a segment, keep it, end it (P2, P3).
 
 use super::{Act, Beat, Beaten, Claim, Claims, Ended, Ending, NewSegment, Record, Refusal, UnitKey};
-use crate::error::only;
+use crate::error::{Refused, only};
 use crate::rest::look_within;
 use crate::{Error, Result, Tenure};
 use std::time::Duration;
@@ -45,7 +45,7 @@ impl StageWorker {
     /// Takes units that are `READY`.
     pub async fn claim(&self, claim: Claim) -> Result<Claims> {
         claim.check()?;
-        let absent = || Error::Absent(format!("stage {} of pipeline {}", claim.stages.join(", "), claim.pipeline));
+        let absent = || Error::NotFound(format!("stage {} of pipeline {}", claim.stages.join(", "), claim.pipeline));
         self.tenure.store.claim_units(claim.clone()).await?.ok_or_else(absent)
     }
 
@@ -95,8 +95,8 @@ impl StageWorker {
         ending.check()?;
         self.tenure.store.finish_unit(ending).await?.map_err(|refusal| match refusal {
             Refusal::Lost(reason) => Error::LeaseLost(reason),
-            Refusal::NotSegmented => Error::CannotSplit("only a stage declared `segmented` can be split"),
-            Refusal::AlreadySplit => Error::CannotSplit("the stage was split already; this is its join"),
+            Refusal::NotSegmented => Refused::CannotSplit("only a stage declared `segmented` can be split").into(),
+            Refusal::AlreadySplit => Refused::CannotSplit("the stage was split already; this is its join").into(),
         })
     }
 }

@@ -6,13 +6,12 @@
 
 use super::calendar::Calendar;
 use crate::upkeep::{Met, Pace, Sweep};
-use crate::{Error, Result, Tenure};
+use crate::{Error, Result, Verbs};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tenure_core::Time;
 use tenure_core::schedule::rules::{fire_max, plan};
 use tenure_core::schedule::{DueSchedule, Fire};
-use tenure_store::StoreError;
 
 /// Schedules dealt with in one look.
 const DUE_MAX: u32 = 500;
@@ -40,11 +39,11 @@ pub struct Looked {
     pub next_at: Option<Time>,
 }
 
-impl Tenure {
+impl Verbs<'_> {
     /// One look: fires what is due by the store's clock, each schedule in a transaction of its own. Safe beside any
     /// number of others (T1).
-    pub async fn fire_due(&self) -> Result<Looked> {
-        let mut due = self.store.due_schedules(DUE_MAX).await?;
+    pub async fn fire_due(self) -> Result<Looked> {
+        let mut due = self.tenure.store.due_schedules(DUE_MAX).await?;
         let mut looked = Looked {
             now: due.now,
             fired: 0,
@@ -56,13 +55,13 @@ impl Tenure {
         };
         // Each begins somewhere else, so that machines that wake together do not queue up at the same row.
         let count = due.schedules.len();
-        let turn = ((self.around.chance() + 1.0) / 2.0 * count as f64) as usize;
+        let turn = ((self.tenure.around.chance() + 1.0) / 2.0 * count as f64) as usize;
         due.schedules.rotate_left(turn.min(count));
         for schedule in &due.schedules {
             match self.fire_one(schedule, &mut looked).await {
                 Ok(()) => {}
                 // A store that is gone is gone for all of them.
-                Err(Error::Store(gone @ StoreError::Unavailable { .. })) => return Err(gone.into()),
+                Err(gone @ Error::Unavailable { .. }) => return Err(gone),
                 Err(error) => looked.stuck.push((schedule.name.clone(), error.to_string())),
             }
         }
@@ -71,7 +70,7 @@ impl Tenure {
         Ok(looked)
     }
 
-    async fn fire_one(&self, due: &DueSchedule, looked: &mut Looked) -> Result<()> {
+    async fn fire_one(self, due: &DueSchedule, looked: &mut Looked) -> Result<()> {
         let slots = Calendar::read(&due.cron, &due.zone)?.slots(due.next_at, looked.now);
         let plan = plan(due.catch_up, &slots, looked.now, fire_max(due.payload_bytes));
         let fire = Fire {
@@ -82,7 +81,7 @@ impl Tenure {
             missed_at: plan.missed_at,
             next_at: plan.next_at,
         };
-        match self.store.fire(fire).await? {
+        match self.tenure.store.fire(fire).await? {
             Ok(fired) => {
                 looked.fired += fired.jobs.len() as u32;
                 looked.missed += plan.missed;
@@ -95,7 +94,7 @@ impl Tenure {
     }
 
     /// Fires what is due, at its time, until the future is dropped.
-    pub async fn keep_scheduling(&self) {
+    pub async fn keep_scheduling(self) {
         let mut told: BTreeSet<String> = BTreeSet::new();
         let look = || async {
             let begun = tokio::time::Instant::now();
@@ -103,9 +102,9 @@ impl Tenure {
         };
         let met = |(looked, took): (Looked, Duration)| {
             tell(&looked, &mut told);
-            met(&looked, took, self.around.chance())
+            met(&looked, took, self.tenure.around.chance())
         };
-        Sweep::new(self, "schedules", Pace::PROMPT).run(look, met).await;
+        Sweep::new(self.tenure, "schedules", Pace::PROMPT).run(look, met).await;
     }
 }
 

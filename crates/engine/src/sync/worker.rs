@@ -60,6 +60,11 @@ impl Synced {
         Synced { completed: true, ..Synced::default() }
     }
 
+    /// Rows and cursor.
+    pub(super) fn into_parts(self) -> (Option<u64>, Option<String>) {
+        (self.row_count, self.cursor)
+    }
+
     /// With something for the next sync of this chunk, as JSON.
     #[must_use]
     pub fn cursor(mut self, cursor: impl Into<String>) -> Synced {
@@ -253,7 +258,7 @@ impl Face for Chunks {
 
     async fn claim(&self, terms: &Terms, ask: Ask) -> Result<Offer<ClaimedChunk>> {
         let claim = self.claim_of(&terms.owner);
-        let answers = join_all((0..ask.max).map(|_| terms.tenure.claim_chunk(claim.clone()))).await;
+        let answers = join_all((0..ask.max).map(|_| terms.tenure.verbs().claim_chunk(claim.clone()))).await;
         let mut offer = Offer { units: Vec::new(), again_in: None, limited: true, held: false };
         let mut failed = None;
         for answer in answers {
@@ -273,7 +278,7 @@ impl Face for Chunks {
     }
 
     fn fatal(error: &Error) -> bool {
-        !matches!(error, Error::Store(StoreError::Unavailable { .. }))
+        !matches!(error, Error::Unavailable { .. })
     }
 
     fn log_span(cx: &ChunkContext) -> tracing::Span {
@@ -365,12 +370,12 @@ impl Pass {
         if let Some(token) = self.held() {
             self.release(self.sync, token).await?;
         }
-        insist(|| self.tenure.sync(self.sync)).await?.ok_or(Error::Sync(Refused::Absent))
+        insist(|| self.tenure.verbs().sync(self.sync)).await?.ok_or(Error::from(Refused::Absent))
     }
 
     async fn release(&self, sync: SyncId, token: Token) -> Result<()> {
         let release = Ending { unit: Unit::sync(sync), owner: self.owner.clone(), token, act: Act::Release };
-        match insist(|| self.tenure.finish_sync(release.clone())).await {
+        match insist(|| self.tenure.verbs().finish_sync(release.clone())).await {
             Ok(_) | Err(Error::LeaseLost(_)) => Ok(()),
             Err(error) => Err(error),
         }
@@ -399,8 +404,8 @@ impl Pass {
     /// Ends the sync if everything is done; how it ended. `None`: there is more to do.
     async fn close(&self) -> Result<Option<SyncInfo>> {
         loop {
-            let info = insist(|| self.tenure.sync(self.sync)).await?;
-            let Some(info) = info else { return Err(Error::Sync(Refused::Absent)) };
+            let info = insist(|| self.tenure.verbs().sync(self.sync)).await?;
+            let Some(info) = info else { return Err(Error::from(Refused::Absent)) };
             if !info.sync.standing.open() {
                 return Ok(Some(info));
             }
@@ -419,10 +424,10 @@ impl Pass {
                     failed => Act::Fail { error: format!("{failed} chunks failed for good"), retry: false },
                 };
                 let ending = Ending { unit: Unit::sync(self.sync), owner: self.owner.clone(), token, act };
-                match insist(|| self.tenure.finish_sync(ending.clone())).await {
+                match insist(|| self.tenure.verbs().finish_sync(ending.clone())).await {
                     Ok(_) => continue,
                     // Chunks were added meanwhile. What was taken only to end it is given back: nobody keeps it.
-                    Err(Error::Sync(Refused::Incomplete { .. })) => {
+                    Err(Error::Refused(crate::Refused::Sync(Refused::Incomplete { .. }))) => {
                         if held.is_none() {
                             self.release(self.sync, token).await?;
                         }
@@ -453,10 +458,10 @@ impl Pass {
 
     /// Claims the sync, if nobody holds it.
     async fn take(&self) -> Result<Option<(Token, Moment)>> {
-        let Some(info) = self.tenure.sync(self.sync).await? else { return Ok(None) };
+        let Some(info) = self.tenure.verbs().sync(self.sync).await? else { return Ok(None) };
         let asked_at = self.tenure.around.now();
         let claim = SyncClaim::new(&self.owner).lease_ms(self.lease_ms).matrix_id(info.sync.matrix_id);
-        let Some(claimed) = self.tenure.claim_sync(claim).await? else { return Ok(None) };
+        let Some(claimed) = self.tenure.verbs().claim_sync(claim).await? else { return Ok(None) };
         if claimed.id == self.sync {
             return Ok(Some((claimed.token, asked_at)));
         }
@@ -467,7 +472,7 @@ impl Pass {
     async fn keep_telling(self: Arc<Self>, tell: Tell) {
         loop {
             tokio::time::sleep(TELL_EVERY).await;
-            if let Ok(Some(info)) = self.tenure.sync(self.sync).await {
+            if let Ok(Some(info)) = self.tenure.verbs().sync(self.sync).await {
                 tell(&info);
             }
         }
@@ -481,7 +486,7 @@ async fn insist<T, A: Future<Output = Result<T>>>(ask: impl Fn() -> A) -> Result
     let mut tries = 0;
     loop {
         match ask().await {
-            Err(Error::Store(StoreError::Unavailable { .. })) if tries < TRIES => {
+            Err(Error::Unavailable { .. }) if tries < TRIES => {
                 tries += 1;
                 tokio::time::sleep(ASK_AGAIN).await;
             }

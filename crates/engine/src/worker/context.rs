@@ -3,7 +3,7 @@
 use super::face::Claimed;
 use super::points::Points;
 use crate::heart::{Cancelled, Hold};
-use crate::job::to_json;
+use crate::queue::to_json;
 use crate::surroundings::Surroundings;
 use crate::{CallerTransaction, Result, Tenure};
 use serde::Serialize;
@@ -188,14 +188,14 @@ impl Context {
     /// same result afterwards; it is answered from the receipt (L12).
     pub async fn complete_in<T: CallerTransaction, R: Serialize + ?Sized>(&self, tx: &mut T, result: &R) -> Result<()> {
         let result = Some(to_json("result", result)?).filter(|json| json != "null");
-        self.tenure().complete_in(tx, self.id(), self.owner(), self.token(), result).await?;
+        self.tenure().verbs().complete_in(tx, self.id(), self.owner(), self.token(), result).await?;
         Ok(())
     }
 
     /// Makes the handler's own transaction fenced: it is refused unless the lease is held now, and nobody is given the
     /// job before it ends (Q10).
     pub async fn held_in<T: CallerTransaction>(&self, tx: &mut T) -> Result<()> {
-        self.tenure().held_in(tx, self.id(), self.owner(), self.token()).await
+        self.tenure().verbs().held_in(tx, self.id(), self.owner(), self.token()).await
     }
 
     fn beat(&self) -> Beat {
@@ -203,7 +203,7 @@ impl Context {
     }
 
     async fn send(&self, beat: Beat) -> Result<()> {
-        let beaten = self.tenure().heartbeat(beat).await?;
+        let beaten = self.tenure().verbs().heartbeat(beat).await?;
         if beaten.cancel_requested.contains(&self.id()) {
             self.attempt.hold.tell(Cancelled::Operator);
         }

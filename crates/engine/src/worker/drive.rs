@@ -10,6 +10,7 @@ use super::running::RunningUnits;
 use super::shift::{Event, Order, Shift};
 use crate::clock::Moment;
 use crate::heart::{self, Cancelled, Heart, Hold, Leases};
+use crate::outage::OfStore;
 use crate::{Error, Result};
 use futures_util::future::{BoxFuture, FusedFuture};
 use futures_util::stream::FuturesUnordered;
@@ -256,7 +257,7 @@ impl<F: Face> Driver<F> {
             Came::Claimed { answer: Err(error), .. } if F::fatal(&error) => return Err(error),
             Came::Claimed { answer: Err(error), .. } => {
                 // Once per outage, not once per try.
-                if let (true, Error::Store(error)) = (std::mem::take(&mut self.silent), error) {
+                if std::mem::take(&mut self.silent) && error.of_store().is_some() {
                     self.floor.common.hooks.store_away(&error);
                 }
                 Event::Unanswered

@@ -6,6 +6,7 @@ use super::context::{Context, Terms};
 use super::handler::Task;
 use super::outcome::{Outcome, Stop};
 use crate::heart::{Hold, Leases, NOT_KEPT, Span};
+use crate::outage::OfStore;
 use crate::{Error, Result};
 use std::fmt::Debug;
 use std::future::Future;
@@ -92,7 +93,7 @@ pub trait Face: Send + Sync + Sized + 'static {
 
     /// Whether an error of a claim would be met again, and so ends the worker.
     fn fatal(error: &Error) -> bool {
-        !matches!(error, Error::Store(_))
+        error.of_store().is_none()
     }
 
     /// Commits that the first `count` units of a grant are started; whether it is still held. Only where units are

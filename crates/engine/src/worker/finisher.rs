@@ -154,7 +154,7 @@ impl<F: Face> Writing<F> {
             Err(error) => {
                 // Once for each outage, not for each try.
                 if self.silent.swap(false, Ordering::SeqCst) {
-                    hooks.store_away(&error);
+                    hooks.store_away(&error.into());
                 }
                 endings
             }

@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::outcome::{Outcome, Stop};
-use crate::job::{Job, to_json_kept};
+use crate::queue::{Job, to_json_kept};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::future::Future;

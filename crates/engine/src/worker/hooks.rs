@@ -3,10 +3,10 @@
 use super::context::Context;
 use super::face::Face;
 use super::jobs::Jobs;
+use crate::Error;
 use crate::heart::Cancelled;
 use std::time::Duration;
 use tenure_core::LostReason;
-use tenure_store::StoreError;
 
 /// Called as things happen, from the worker's own tasks: be quick, and do not block. Of a worker of jobs, unless another
 /// face is named.
@@ -37,7 +37,7 @@ pub trait Hooks<F: Face = Jobs>: Send + Sync + 'static {
     }
 
     /// The store does not answer; said once per outage.
-    fn store_away(&self, error: &StoreError) {
+    fn store_away(&self, error: &Error) {
         let _ = error;
     }
 }

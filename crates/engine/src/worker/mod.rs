@@ -22,7 +22,7 @@
 //! // `run_until(shutdown)` in a service; `drain` ends when nothing is left to do.
 //! let report = tenure.worker().queue("images").concurrency(16).handle(resize).drain().await?;
 //! assert_eq!(report.completed, 1);
-//! assert_eq!(tenure.job(job.id).await?.unwrap().result.as_deref(), Some(r#""images/42.webp""#));
+//! assert_eq!(tenure.job(job.id).wait::<String>().await?, "images/42.webp");
 //! # Ok(()) }
 //! ```
 //!
@@ -57,7 +57,7 @@ pub use name::worker_name;
 pub use outcome::{Outcome, Outcomes, Stop};
 
 use crate::heart::Heart;
-use crate::job::Job;
+use crate::queue::Job;
 use crate::{Error, Result, Tenure};
 use context::Terms;
 pub use face::Face;

@@ -191,7 +191,7 @@ mod tests {
     async fn l5_a_handler_that_was_told_goes_on_while_its_lease_is_renewed_after_all() {
         let tenure = Tenure::on(MemoryStore::new());
         tenure.enqueue(tenure_core::queue::NewJob::new("q", "k", "1")).await.unwrap();
-        let job = tenure.claim(tenure_core::queue::Claim::new("q", "w")).await.unwrap().jobs.remove(0);
+        let job = tenure.verbs().claim(tenure_core::queue::Claim::new("q", "w")).await.unwrap().jobs.remove(0);
         let owner = "w".to_owned();
         let terms = Arc::new(Terms { tenure, owner, timeout_ms: None, shared: Arc::default(), points: None });
         let (face, hooks) = (Arc::new(Jobs::default()), Arc::new(Unwatched));

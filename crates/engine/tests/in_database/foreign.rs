@@ -8,10 +8,10 @@ use tenure::{CallerTransaction, Error, JobId, Tenure, Token};
 async fn refused<T: CallerTransaction>(tenure: &Tenure, tx: &mut T, says: &str) {
     let (id, token) = (JobId(1), Token(1));
     let answers: [Result<(), Error>; 4] = [
-        tenure.enqueue_in(tx, job()).await.map(drop),
-        tenure.complete_in(tx, id, "w", token, None).await.map(drop),
-        tenure.fail_in(tx, id, "w", token, "boom").await.map(drop),
-        tenure.held_in(tx, id, "w", token).await,
+        tenure.enqueue(job()).in_tx(tx).await.map(drop),
+        tenure.verbs().complete_in(tx, id, "w", token, None).await.map(drop),
+        tenure.verbs().fail_in(tx, id, "w", token, "boom").await.map(drop),
+        tenure.verbs().held_in(tx, id, "w", token).await,
     ];
     for answer in answers {
         let error = answer.unwrap_err();

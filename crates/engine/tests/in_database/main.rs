@@ -62,9 +62,9 @@ fn job() -> NewJob {
 /// A job held by `w` for a second.
 async fn claimed(tenure: &Tenure) -> ClaimedJob {
     tenure.enqueue(job()).await.unwrap();
-    tenure.claim(Claim::new("q", "w").lease_ms(1_000)).await.unwrap().jobs.remove(0)
+    tenure.verbs().claim(Claim::new("q", "w").lease_ms(1_000)).await.unwrap().jobs.remove(0)
 }
 
 async fn queued(tenure: &Tenure) -> u64 {
-    tenure.queue("q").await.unwrap().map_or(0, |queue| queue.counts.queued)
+    tenure.verbs().queue("q").await.unwrap().map_or(0, |queue| queue.counts.queued)
 }

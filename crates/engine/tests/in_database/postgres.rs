@@ -93,15 +93,15 @@ async fn q10_nobody_takes_held_work_before_the_commit_even_past_the_lease() {
     let (tenure, clock) = (app.tenure.clone(), app.clock());
     let job = claimed(&tenure).await;
     let mut tx = app.begin().await;
-    tenure.held_in(&mut tx, job.id, "w", job.token).await.unwrap();
+    tenure.verbs().held_in(&mut tx, job.id, "w", job.token).await.unwrap();
     clock.set(START.plus_ms(5_000)).await;
     let thief = Claim::new("q", "thief");
-    assert_eq!(tenure.claim(thief.clone()).await.unwrap().jobs, []);
-    assert_eq!(tenure.job(job.id).await.unwrap().unwrap().token, Some(job.token));
+    assert_eq!(tenure.verbs().claim(thief.clone()).await.unwrap().jobs, []);
+    assert_eq!(tenure.verbs().job(job.id).await.unwrap().unwrap().token, Some(job.token));
     Postgres::write(&mut tx).await;
     tx.commit().await.unwrap();
     assert_eq!(app.effects().await, 1, "the transaction was fenced to its end");
-    assert_eq!(tenure.claim(thief).await.unwrap().jobs[0].id, job.id);
+    assert_eq!(tenure.verbs().claim(thief).await.unwrap().jobs[0].id, job.id);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -112,14 +112,14 @@ async fn q10_no_heartbeat_waits_for_held_complete_or_fail_in_a_transaction() {
         let job = claimed(&tenure).await;
         let beat = Beat::new(job.id, "w", job.token).checkpoint("3").progress("\"half\"");
         let mut tx = app.begin().await;
-        tenure.held_in(&mut tx, job.id, "w", job.token).await.unwrap();
-        tenure.heartbeat(beat.clone()).await.unwrap();
+        tenure.verbs().held_in(&mut tx, job.id, "w", job.token).await.unwrap();
+        tenure.verbs().heartbeat(beat.clone()).await.unwrap();
         if fails {
-            tenure.fail_in(&mut tx, job.id, "w", job.token, "boom").await.unwrap();
+            tenure.verbs().fail_in(&mut tx, job.id, "w", job.token, "boom").await.unwrap();
         } else {
-            tenure.complete_in(&mut tx, job.id, "w", job.token, None).await.unwrap();
+            tenure.verbs().complete_in(&mut tx, job.id, "w", job.token, None).await.unwrap();
         }
-        tenure.heartbeat(beat).await.unwrap();
+        tenure.verbs().heartbeat(beat).await.unwrap();
         tx.commit().await.unwrap();
     }
 }
@@ -132,10 +132,10 @@ async fn l3_a_transaction_that_lost_its_lease_cannot_commit() {
     clock.set(START.plus_ms(1_000)).await;
     let mut tx = app.begin().await;
     Postgres::write(&mut tx).await;
-    tenure.held_in(&mut tx, job.id, "w", job.token).await.unwrap_err();
+    tenure.verbs().held_in(&mut tx, job.id, "w", job.token).await.unwrap_err();
     // The caller goes on by mistake.
     assert!(tx.batch_execute("insert into effect values (2)").await.is_err());
-    let further = tenure.enqueue_in(&mut tx, crate::job()).await.unwrap_err();
+    let further = tenure.enqueue(crate::job()).in_tx(&mut tx).await.unwrap_err();
     assert_eq!(further.code(), "transaction_unusable");
     assert!(further.to_string().contains("roll it back"), "{further}");
     tx.commit().await.unwrap();
@@ -149,16 +149,16 @@ async fn q10_the_schema_of_the_store_is_the_one_that_is_written() {
     let url = format!("{url}{}schema=other_work", if url.contains('?') { "&" } else { "?" });
     let other = Tenure::open(&url).await.unwrap();
     let mut tx = app.begin().await;
-    other.enqueue_in(&mut tx, job()).await.unwrap();
+    other.enqueue(job()).in_tx(&mut tx).await.unwrap();
     tx.commit().await.unwrap();
     assert_eq!((queued(&other).await, queued(&app.tenure).await), (1, 0));
 
-    let held = other.claim(Claim::new("q", "w")).await.unwrap().jobs.remove(0);
+    let held = other.verbs().claim(Claim::new("q", "w")).await.unwrap().jobs.remove(0);
     let mut tx = app.begin().await;
-    other.held_in(&mut tx, held.id, "w", held.token).await.unwrap();
-    other.complete_in(&mut tx, held.id, "w", held.token, None).await.unwrap();
+    other.verbs().held_in(&mut tx, held.id, "w", held.token).await.unwrap();
+    other.verbs().complete_in(&mut tx, held.id, "w", held.token, None).await.unwrap();
     tx.commit().await.unwrap();
-    assert_eq!(other.job(held.id).await.unwrap().unwrap().status, Status::Completed);
+    assert_eq!(other.verbs().job(held.id).await.unwrap().unwrap().status, Status::Completed);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -171,16 +171,16 @@ async fn q10_a_transaction_that_cannot_be_used_is_told_so() {
     };
     let builder = app.client.build_transaction().isolation_level(IsolationLevel::Serializable);
     let mut tx = builder.start().await.unwrap();
-    check(tenure.enqueue_in(&mut tx, job()).await.unwrap_err(), "READ COMMITTED");
+    check(tenure.enqueue(job()).in_tx(&mut tx).await.unwrap_err(), "READ COMMITTED");
     tx.rollback().await.unwrap();
     let mut tx = app.client.build_transaction().read_only(true).start().await.unwrap();
-    check(tenure.enqueue_in(&mut tx, job()).await.unwrap_err(), "read-only");
+    check(tenure.enqueue(job()).in_tx(&mut tx).await.unwrap_err(), "read-only");
     tx.rollback().await.unwrap();
 
     let empty = TestDatabase::create().await.unwrap();
     let mut elsewhere = client(empty.url()).await;
     let mut tx = elsewhere.transaction().await.unwrap();
-    check(tenure.enqueue_in(&mut tx, job()).await.unwrap_err(), "has not this store in it");
+    check(tenure.enqueue(job()).in_tx(&mut tx).await.unwrap_err(), "has not this store in it");
     drop(tx);
     assert_eq!(queued(&tenure).await, 0);
 }
@@ -192,9 +192,9 @@ async fn q10_a_task_of_any_thread_may_hold_the_transaction() {
     let task = tokio::spawn(async move {
         let held = claimed(&tenure).await;
         let mut tx = app.client.transaction().await?;
-        tenure.held_in(&mut tx, held.id, "w", held.token).await.unwrap();
-        tenure.enqueue_in(&mut tx, job()).await.unwrap();
-        tenure.complete_in(&mut tx, held.id, "w", held.token, None).await.unwrap();
+        tenure.verbs().held_in(&mut tx, held.id, "w", held.token).await.unwrap();
+        tenure.enqueue(job()).in_tx(&mut tx).await.unwrap();
+        tenure.verbs().complete_in(&mut tx, held.id, "w", held.token, None).await.unwrap();
         tx.commit().await?;
         Ok::<_, tenure::tokio_postgres::Error>((app, tenure))
     });
@@ -209,10 +209,10 @@ async fn q10_what_is_enqueued_in_a_transaction_is_found_by_who_waits() {
     let waiting = tenure.clone();
     let found = tokio::spawn(async move {
         let wait = std::time::Duration::from_secs(60);
-        waiting.claim_within(Claim::new("q", "w"), wait).await.unwrap().jobs
+        waiting.verbs().claim_within(Claim::new("q", "w"), wait).await.unwrap().jobs
     });
     let mut tx = app.begin().await;
-    let id = tenure.enqueue_in(&mut tx, job()).await.unwrap().id;
+    let id = tenure.enqueue(job()).in_tx(&mut tx).await.unwrap().id;
     tx.commit().await.unwrap();
     assert_eq!(found.await.unwrap()[0].id, id);
 }

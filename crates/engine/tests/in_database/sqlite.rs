@@ -58,7 +58,7 @@ impl App for Sqlite {
     }
 
     async fn work_queue(&mut self) -> (Vec<String>, Vec<Row>) {
-        let mut view = self.app.prepare("SELECT * FROM work_queue ORDER BY id").unwrap();
+        let mut view = self.app.prepare("SELECT * FROM tenure_work_queue ORDER BY id").unwrap();
         let columns: Vec<String> = view.column_names().map(str::to_owned).collect();
         let cell = |value: Value| match value {
             Value::Null => "-".to_owned(),
@@ -78,15 +78,19 @@ async fn q10_nobody_takes_held_work_before_the_commit_even_past_the_lease() {
     let (tenure, clock) = (app.tenure.clone(), app.clock());
     let job = claimed(&tenure).await;
     let mut tx = app.begin().await;
-    tenure.held_in(&mut tx, job.id, "w", job.token).await.unwrap();
+    tenure.verbs().held_in(&mut tx, job.id, "w", job.token).await.unwrap();
     clock.set(START.plus_ms(5_000)).await;
     let thief = {
         let tenure = tenure.clone();
         // Waits for the one writer that SQLite has.
-        tokio::spawn(async move { tenure.claim(Claim::new("q", "thief")).await.unwrap().jobs })
+        tokio::spawn(async move { tenure.verbs().claim(Claim::new("q", "thief")).await.unwrap().jobs })
     };
     Sqlite::write(&mut tx).await;
-    assert_eq!(tenure.job(job.id).await.unwrap().unwrap().token, Some(job.token), "whatever the thief has tried");
+    assert_eq!(
+        tenure.verbs().job(job.id).await.unwrap().unwrap().token,
+        Some(job.token),
+        "whatever the thief has tried"
+    );
     assert!(!thief.is_finished());
     tx.commit().unwrap();
     assert_eq!(thief.await.unwrap()[0].id, job.id);
@@ -100,9 +104,9 @@ async fn q10_a_refusal_leaves_the_transaction_usable() {
     let held = claimed(&tenure).await;
     clock.set(START.plus_ms(1_000)).await;
     let mut tx = app.begin().await;
-    let lost = tenure.complete_in(&mut tx, held.id, "w", held.token, None).await.unwrap_err();
+    let lost = tenure.verbs().complete_in(&mut tx, held.id, "w", held.token, None).await.unwrap_err();
     assert!(matches!(lost, Error::LeaseLost(LostReason::Expired)), "{lost}");
-    tenure.enqueue_in(&mut tx, job()).await.unwrap();
+    tenure.enqueue(job()).in_tx(&mut tx).await.unwrap();
     tx.commit().unwrap();
     assert_eq!(queued(&tenure).await, 1);
 }
@@ -112,9 +116,9 @@ async fn q10_a_savepoint_that_is_rolled_back_takes_the_job_with_it() {
     let mut app = Sqlite::open().await;
     let tenure = app.tenure.clone();
     let mut tx = app.begin().await;
-    tenure.enqueue_in(&mut tx, job()).await.unwrap();
+    tenure.enqueue(job()).in_tx(&mut tx).await.unwrap();
     let mut savepoint = tx.savepoint().unwrap();
-    tenure.enqueue_in(&mut savepoint, job()).await.unwrap();
+    tenure.enqueue(job()).in_tx(&mut savepoint).await.unwrap();
     savepoint.rollback().unwrap();
     drop(savepoint);
     tx.commit().unwrap();
@@ -126,9 +130,9 @@ async fn q10_a_transaction_begun_by_hand_may_be_held_by_a_task_of_any_thread() {
     let Sqlite { mut app, tenure, _folder, .. } = Sqlite::open().await;
     let task = tokio::spawn(async move {
         app.execute_batch("BEGIN IMMEDIATE").unwrap();
-        tenure.enqueue_in(&mut app, job()).await.unwrap();
+        tenure.enqueue(job()).in_tx(&mut app).await.unwrap();
         app.execute_batch("COMMIT").unwrap();
-        let refused = tenure.enqueue_in(&mut app, job()).await.unwrap_err();
+        let refused = tenure.enqueue(job()).in_tx(&mut app).await.unwrap_err();
         (tenure, refused)
     });
     let (tenure, refused) = task.await.unwrap();

@@ -52,28 +52,28 @@ async fn life_of_a_job<A: App>() {
     assert_eq!(shown(&mut app).await, format!("queued {} - - - {}", at(5), at(0)), "scheduled");
 
     let tenure = tick(&app, 6).await;
-    let first = tenure.claim(Claim::new("q", "alice").lease_ms(10_000)).await.unwrap().jobs.remove(0);
+    let first = tenure.verbs().claim(Claim::new("q", "alice").lease_ms(10_000)).await.unwrap().jobs.remove(0);
     assert_eq!(shown(&mut app).await, format!("running {} alice {} {} {}", at(5), at(16), at(6), at(6)), "claimed");
 
     let tenure = tick(&app, 10).await;
-    tenure.heartbeat(Beat::new(id, "alice", first.token)).await.unwrap();
+    tenure.verbs().heartbeat(Beat::new(id, "alice", first.token)).await.unwrap();
     let kept = format!("running {} alice {} {} {}", at(5), at(20), at(6), at(6));
     assert_eq!(shown(&mut app).await, kept, "a heartbeat moves the expiry alone");
 
     let tenure = tick(&app, 20).await;
     assert_eq!(shown(&mut app).await, kept, "expired, and not yet returned");
-    tenure.recover(10).await.unwrap();
+    tenure.verbs().recover(10).await.unwrap();
     assert_eq!(shown(&mut app).await, format!("queued {} - - {} {}", at(5), at(6), at(20)), "returned");
 
     let tenure = tick(&app, 25).await;
-    let second = tenure.claim(Claim::new("q", "bob").lease_ms(10_000)).await.unwrap().jobs.remove(0);
-    tenure.snooze(id, "bob", second.token, Duration::from_secs(15)).await.unwrap();
+    let second = tenure.verbs().claim(Claim::new("q", "bob").lease_ms(10_000)).await.unwrap().jobs.remove(0);
+    tenure.verbs().snooze(id, "bob", second.token, Duration::from_secs(15)).await.unwrap();
     assert_eq!(shown(&mut app).await, format!("queued {} - - {} {}", at(40), at(25), at(25)), "snoozed");
 
     let tenure = tick(&app, 40).await;
-    let third = tenure.claim(Claim::new("q", "bob").lease_ms(10_000)).await.unwrap().jobs.remove(0);
+    let third = tenure.verbs().claim(Claim::new("q", "bob").lease_ms(10_000)).await.unwrap().jobs.remove(0);
     let tenure = tick(&app, 45).await;
-    tenure.complete(id, "bob", third.token, None).await.unwrap();
+    tenure.verbs().complete(id, "bob", third.token, None).await.unwrap();
     assert_eq!(
         shown(&mut app).await,
         format!("completed {} - - {} {}", at(40), at(40), at(45)),
@@ -81,9 +81,9 @@ async fn life_of_a_job<A: App>() {
     );
 
     let tenure = tick(&app, 50).await;
-    tenure.retry(id).await.unwrap();
+    tenure.verbs().retry(id).await.unwrap();
     let tenure = tick(&app, 55).await;
-    tenure.cancel(id, Some("no longer wanted"), false).await.unwrap();
+    tenure.verbs().cancel(id, Some("no longer wanted"), false).await.unwrap();
     let ended = shown(&mut app).await;
     assert!(ended.starts_with("failed ") && ended.ends_with(&format!(" - - {} {}", at(40), at(55))), "{ended}");
 }

@@ -13,7 +13,7 @@ const CRONS: [&str; 3] = ["15,45 0,1,2,23 * * *", "30 2 * * *", "30 0-2,23 * * *
 
 /// Looks until nothing is due.
 async fn look_on(tenure: Tenure) {
-    while tenure.fire_due().await.unwrap().more {}
+    while tenure.verbs().fire_due().await.unwrap().more {}
 }
 
 async fn crowd(handles: [Tenure; 3], crons: &[&str], seed: u64, set: impl AsyncFn(Time)) {
@@ -22,14 +22,14 @@ async fn crowd(handles: [Tenure; 3], crons: &[&str], seed: u64, set: impl AsyncF
     set(START).await;
     let schedules = schedules(crons);
     for schedule in &schedules {
-        handles[0].put_schedule(schedule.clone()).await.unwrap();
+        handles[0].verbs().put_schedule(schedule.clone()).await.unwrap();
     }
     for stop in journey(seed.chance(1), 120) {
         set(stop).await;
         let mut looks: Vec<_> = handles.iter().map(|handle| tokio::spawn(look_on(handle.clone()))).collect();
         // Every start of a program puts its schedules.
         let again = &schedules[chance.below(schedules.len())];
-        handles[chance.below(3)].put_schedule(again.clone()).await.unwrap();
+        handles[chance.below(3)].verbs().put_schedule(again.clone()).await.unwrap();
         if chance.one_in(2) {
             for _ in 0..chance.below(40) {
                 tokio::task::yield_now().await;

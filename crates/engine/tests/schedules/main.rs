@@ -36,7 +36,7 @@ pub(crate) async fn assert_each_slot_once(tenure: &Tenure, schedules: &[NewSched
     let mut jobs: BTreeMap<String, Vec<Time>> = BTreeMap::new();
     let mut before: Option<JobId> = None;
     loop {
-        let page = tenure.jobs(Filter::default(), before, 1_000).await.unwrap();
+        let page = tenure.verbs().jobs(Filter::default(), before, 1_000).await.unwrap();
         page.items.iter().for_each(|job| jobs.entry(job.queue.clone()).or_default().push(job.run_at));
         before = page.items.last().map(|job| job.id);
         if !page.more {
@@ -51,7 +51,7 @@ pub(crate) async fn assert_each_slot_once(tenure: &Tenure, schedules: &[NewSched
         fired.sort_unstable();
         assert!(expected.len() > 300, "{} has {} slots", schedule.name, expected.len());
         assert_eq!(fired, expected, "{}", schedule.name);
-        let stands = tenure.schedule(&schedule.name).await.unwrap().unwrap();
+        let stands = tenure.verbs().schedule(&schedule.name).await.unwrap().unwrap();
         assert_eq!((stands.fired, stands.missed), (expected.len() as u64, 0), "{}", schedule.name);
     }
     assert!(jobs.is_empty(), "jobs of nobody: {:?}", jobs.keys());

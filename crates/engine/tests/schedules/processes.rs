@@ -41,7 +41,7 @@ impl Drop for Children {
 /// Returns once nothing is due any more; whoever fires it.
 async fn settled(tenure: &Tenure, now: Time) {
     loop {
-        let page = tenure.schedules(None, 1_000).await.unwrap();
+        let page = tenure.verbs().schedules(None, 1_000).await.unwrap();
         if page.items.iter().all(|schedule| schedule.next_at.is_some_and(|next| next > now)) {
             return;
         }
@@ -54,7 +54,7 @@ async fn d1_three_processes_that_are_killed_at_random_fire_each_slot_once() {
     if let Ok(url) = env::var(CHILD) {
         let tenure = Tenure::open(&url).await.unwrap();
         loop {
-            if !tenure.fire_due().await.unwrap().more {
+            if !tenure.verbs().fire_due().await.unwrap().more {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         }
@@ -65,7 +65,7 @@ async fn d1_three_processes_that_are_killed_at_random_fire_each_slot_once() {
     hand.set(START).await;
     let schedules = schedules(&["30 2 * * *", "45 */8 * * *"]);
     for schedule in &schedules {
-        tenure.put_schedule(schedule.clone()).await.unwrap();
+        tenure.verbs().put_schedule(schedule.clone()).await.unwrap();
     }
     let seed = Seed::or(4);
     let mut chance = seed.chance(0);

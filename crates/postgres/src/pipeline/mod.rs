@@ -1,7 +1,8 @@
 //! Pipelines, each verb one call of its function in the database.
 
+mod claim;
+mod finish;
 mod row;
-mod work;
 
 use crate::PostgresStore;
 use crate::upkeep::first;
@@ -120,15 +121,15 @@ impl PipelineStore for PostgresStore {
     }
 
     async fn claim_units(&self, claim: Claim) -> Result<Option<Claims>> {
-        work::claim(self, claim).await
+        claim::claim(self, claim).await
     }
 
     async fn beat_units(&self, beats: Vec<Beat>) -> Result<Vec<Fenced<Beaten>>> {
-        work::heartbeat(self, beats).await
+        finish::heartbeat(self, beats).await
     }
 
     async fn finish_unit(&self, ending: Ending) -> Result<std::result::Result<Ended, Refusal>> {
-        work::finish(self, ending).await
+        finish::finish(self, ending).await
     }
 
     async fn advance_runs(&self, max: u32) -> Result<Advanced> {

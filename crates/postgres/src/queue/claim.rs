@@ -1,7 +1,7 @@
 //! Claim: from where this process last stopped, with a full look before "empty" is believed (Q2).
 
+use super::cursor::{Columns, Place};
 use crate::PostgresStore;
-use crate::cursor::{Columns, Place};
 use crate::value::{At, at, get};
 use std::time::Instant;
 use tenure_core::Token;

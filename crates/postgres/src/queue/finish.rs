@@ -2,7 +2,7 @@
 
 use crate::PostgresStore;
 use crate::pool::{Param, Refused};
-use crate::value::{get, in_order, rounds, some_word, word};
+use crate::value::{Answers, get, rounds, some_word, word};
 use tenure_core::LostReason;
 use tenure_core::queue::{Act, Ended, Ending, Status};
 use tenure_core::retry::Retry;
@@ -41,7 +41,7 @@ pub(super) async fn finish(store: &PostgresStore, endings: Vec<Ending>) -> Resul
             }
         }
     }
-    in_order(answers)
+    Answers(answers).all()
 }
 
 async fn patiently(

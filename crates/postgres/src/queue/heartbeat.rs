@@ -2,7 +2,7 @@
 
 use crate::PostgresStore;
 use crate::upkeep::first;
-use crate::value::{at_opt, get, in_order, rounds, some_word, word};
+use crate::value::{Answers, at_opt, get, rounds, some_word, word};
 use tenure_core::LostReason;
 use tenure_core::queue::{Beat, Beaten, JobId, Start};
 use tenure_store::{Fenced, Result};
@@ -48,7 +48,7 @@ pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Beat>) -> Result
     for (i, beat) in refusals {
         answers[i] = Some(Err(refused(store, &beat).await?));
     }
-    in_order(answers)
+    Answers(answers).all()
 }
 
 /// Why a heartbeat was refused; in a statement of its own, which sees what was committed meanwhile.

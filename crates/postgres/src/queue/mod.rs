@@ -1,13 +1,16 @@
 //! The work queue's verbs, each one call of its function in the database.
 
 mod claim;
+mod cursor;
 pub(crate) mod enqueue;
 pub(crate) mod finish;
 mod heartbeat;
 mod operate;
 mod read;
+mod row;
 mod worker;
 
+pub(crate) use cursor::Cursors;
 pub(crate) use enqueue::EVERY_QUEUE;
 
 use crate::PostgresStore;

@@ -1,7 +1,8 @@
 //! Looking: one job, its events, lists and counts.
 
+use super::row;
 use crate::PostgresStore;
-use crate::value::{self, get, page};
+use crate::value::{get, page};
 use tenure_core::Page;
 use tenure_core::bounds::COUNT_MAX;
 use tenure_core::queue::{Event, Filter, Job, JobId, QueueInfo, Status};
@@ -10,12 +11,12 @@ use tokio_postgres::types::Type;
 
 pub(super) async fn job(store: &PostgresStore, id: JobId) -> Result<Option<Job>> {
     let rows = store.database.read("select * from tenure.show_job($1)", &[(&id.0, Type::INT8)]).await?;
-    rows.first().map(value::job).transpose()
+    rows.first().map(row::job).transpose()
 }
 
 pub(super) async fn events(store: &PostgresStore, id: JobId) -> Result<Vec<Event>> {
     let rows = store.database.read(include_str!("../../queries/queue/events.sql"), &[(&id.0, Type::INT8)]).await?;
-    rows.iter().map(value::event).collect()
+    rows.iter().map(row::event).collect()
 }
 
 pub(super) async fn jobs(
@@ -41,7 +42,7 @@ pub(super) async fn jobs(
             ],
         )
         .await?;
-    let items = rows.iter().take(limit as usize).map(value::job).collect::<Result<Vec<_>>>()?;
+    let items = rows.iter().take(limit as usize).map(row::job).collect::<Result<Vec<_>>>()?;
     let found = rows.first().map_or(Ok(0), |row| get::<i64>(row, "found"))?;
     Ok(Page { more: found > items.len() as i64, items })
 }
@@ -64,5 +65,5 @@ async fn list(store: &PostgresStore, only: Option<&str>, after: Option<&str>, li
             &[(&only, Type::TEXT), (&after, Type::TEXT), (&ask, Type::INT8), (&count_to, Type::INT8)],
         )
         .await?;
-    page(&rows, limit, value::queue)
+    page(&rows, limit, row::queue)
 }

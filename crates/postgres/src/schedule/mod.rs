@@ -1,7 +1,8 @@
 //! Schedules: each write is one call of its function in the database.
 
+mod fire;
+mod put;
 mod read;
-mod write;
 
 use crate::PostgresStore;
 use async_trait::async_trait;
@@ -13,7 +14,7 @@ use tenure_store::{Result, ScheduleStore};
 #[async_trait]
 impl ScheduleStore for PostgresStore {
     async fn put_schedule(&self, put: Put) -> Result<std::result::Result<Schedule, Refused>> {
-        write::put(self, put).await
+        put::put(self, put).await
     }
 
     async fn schedule(&self, name: &str) -> Result<Option<Schedule>> {
@@ -25,7 +26,7 @@ impl ScheduleStore for PostgresStore {
     }
 
     async fn remove_schedule(&self, name: &str) -> Result<bool> {
-        write::remove(self, name).await
+        put::remove(self, name).await
     }
 
     async fn firings(&self, name: &str, before: Option<Time>, limit: u32) -> Result<Page<Firing>> {
@@ -37,6 +38,6 @@ impl ScheduleStore for PostgresStore {
     }
 
     async fn fire(&self, fire: Fire) -> Result<std::result::Result<Fired, Refused>> {
-        write::fire(self, fire).await
+        fire::fire(self, fire).await
     }
 }

@@ -1,13 +1,16 @@
 //! Syncs, each verb one call of its function in the database.
 
+mod claim;
 mod cursor;
+mod finish;
+mod in_transaction;
+mod operate;
+mod plan;
 mod read;
-mod transaction;
-mod value;
-mod verbs;
+mod row;
 
 pub(crate) use cursor::ChunkCursors;
-pub use transaction::{chunk_held, complete_chunk};
+pub use in_transaction::{chunk_held, complete_chunk};
 
 use crate::PostgresStore;
 use async_trait::async_trait;
@@ -22,31 +25,31 @@ use tenure_store::{Fenced, OrRefused, Result, SyncStore};
 #[async_trait]
 impl SyncStore for PostgresStore {
     async fn plan_sync(&self, plan: Plan) -> Result<OrRefused<Planned>> {
-        verbs::plan(self, plan).await
+        plan::plan(self, plan).await
     }
 
     async fn add_chunks(&self, sync: SyncId, chunks: Vec<NewChunk>) -> Result<OrRefused<Planned>> {
-        verbs::add(self, sync, chunks).await
+        plan::add(self, sync, chunks).await
     }
 
     async fn claim_sync(&self, claim: SyncClaim) -> Result<Option<ClaimedSync>> {
-        verbs::claim_sync(self, claim).await
+        claim::claim_sync(self, claim).await
     }
 
     async fn claim_chunk(&self, claim: ChunkClaim) -> Result<std::result::Result<ClaimedChunk, Idle>> {
-        verbs::claim_chunk(self, claim).await
+        claim::claim_chunk(self, claim).await
     }
 
     async fn heartbeat_sync(&self, beat: Beat) -> Result<Fenced<Time>> {
-        verbs::heartbeat(self, beat).await
+        finish::heartbeat(self, beat).await
     }
 
     async fn finish_sync(&self, ending: Ending) -> Result<std::result::Result<Ended, Denied>> {
-        verbs::finish(self, ending).await
+        finish::finish(self, ending).await
     }
 
     async fn cancel_sync(&self, sync: SyncId, why: Option<String>) -> Result<OrRefused<State>> {
-        verbs::cancel(self, sync, why).await
+        operate::cancel(self, sync, why).await
     }
 
     async fn sync(&self, id: SyncId) -> Result<Option<SyncInfo>> {
@@ -70,10 +73,10 @@ impl SyncStore for PostgresStore {
     }
 
     async fn recover_syncs(&self, leases_max: u32) -> Result<SyncsRecovered> {
-        verbs::recover(self, leases_max).await
+        operate::recover(self, leases_max).await
     }
 
     async fn prune_syncs(&self, max: u32) -> Result<SyncsPruned> {
-        verbs::prune(self, max).await
+        operate::prune(self, max).await
     }
 }

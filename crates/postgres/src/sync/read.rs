@@ -1,6 +1,6 @@
 //! Looking: each answer is one statement, at one instant.
 
-use super::value;
+use super::row;
 use crate::PostgresStore;
 use crate::value::page;
 use tenure_core::Page;
@@ -10,11 +10,11 @@ use tokio_postgres::types::Type;
 
 pub(super) async fn sync(store: &PostgresStore, id: SyncId) -> Result<Option<SyncInfo>> {
     let rows = store.database.read("select * from tenure.show_sync($1)", &[(&id.0, Type::INT8)]).await?;
-    let Some(row) = rows.first() else { return Ok(None) };
-    let sync = value::sync(row)?;
+    let Some(found) = rows.first() else { return Ok(None) };
+    let sync = row::sync(found)?;
     let progress = match sync.ended {
         Some(progress) => progress,
-        None => value::progress(row)?,
+        None => row::progress(found)?,
     };
     Ok(Some(SyncInfo { sync, progress }))
 }
@@ -36,13 +36,13 @@ pub(super) async fn syncs(
         (&state as _, Type::TEXT),
     ];
     let rows = store.database.read(include_str!("../../queries/sync/jobs.sql"), &params).await?;
-    page(&rows, limit, value::sync)
+    page(&rows, limit, row::sync)
 }
 
 pub(super) async fn chunk(store: &PostgresStore, id: SyncId, chunk_hash: &str) -> Result<Option<Chunk>> {
     let params = [(&id.0 as _, Type::INT8), (&chunk_hash as _, Type::TEXT)];
     let rows = store.database.read(include_str!("../../queries/sync/chunk.sql"), &params).await?;
-    rows.first().map(value::chunk).transpose()
+    rows.first().map(row::chunk).transpose()
 }
 
 pub(super) async fn chunks(
@@ -57,12 +57,12 @@ pub(super) async fn chunks(
     let params =
         [(&id.0 as _, Type::INT8), (&after as _, Type::INT8), (&ask as _, Type::INT8), (&state as _, Type::TEXT)];
     let rows = store.database.read(include_str!("../../queries/sync/chunks.sql"), &params).await?;
-    page(&rows, limit, value::chunk)
+    page(&rows, limit, row::chunk)
 }
 
 pub(super) async fn events(store: &PostgresStore, id: SyncId, limit: u32) -> Result<Vec<SyncEvent>> {
     let ask = i64::from(limit);
     let params = [(&id.0 as _, Type::INT8), (&ask as _, Type::INT8)];
     let rows = store.database.read(include_str!("../../queries/sync/events.sql"), &params).await?;
-    rows.iter().rev().map(value::event).collect()
+    rows.iter().rev().map(row::event).collect()
 }

@@ -6,7 +6,7 @@ use tenure_core::json;
 use tenure_core::pipeline::{Definition, NewRun, Stage};
 use tenure_core::queue::{Beat, Claim, ClaimedJob, JobId, NewJob, Status};
 use tenure_core::sync::{NewChunk, Plan};
-use tenure_postgres::{PostgresStore, transaction};
+use tenure_postgres::{PostgresStore, in_transaction};
 use tenure_store::{DomainStore, PipelineStore, QueueStore, SyncStore, Upkeep};
 use tenure_testing::TestDatabase;
 use tokio_postgres::{AsyncMessage, Client};
@@ -226,7 +226,7 @@ async fn q10_who_waits_is_told_at_the_commit_and_never_of_a_rollback() {
     let jobs = [NewJob::new("a", "k", "1"), NewJob::new("b", "k", "1"), NewJob::new("a", "k", "2")];
     for commits in [false, true] {
         let tx = sql.transaction().await.unwrap();
-        transaction::enqueue(&tx, &store.place(), &jobs).await.unwrap();
+        in_transaction::enqueue(&tx, &store.place(), &jobs).await.unwrap();
         if commits {
             tx.commit().await.unwrap()
         } else {

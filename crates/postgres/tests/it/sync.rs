@@ -7,7 +7,7 @@ use tenure_core::sync::{
 };
 use tenure_core::{LostReason, Token};
 use tenure_postgres::PostgresStore;
-use tenure_postgres::transaction::{chunk_held, complete_chunk};
+use tenure_postgres::in_transaction::{chunk_held, complete_chunk};
 use tenure_store::conformance::{SyncWalk, walks};
 use tenure_store::{Place, SyncStore, TransactionError};
 

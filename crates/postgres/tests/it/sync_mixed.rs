@@ -8,7 +8,7 @@ use tenure_core::sync::{
     SyncId, Unit,
 };
 use tenure_postgres::PostgresStore;
-use tenure_postgres::transaction::{chunk_held, complete_chunk};
+use tenure_postgres::in_transaction::{chunk_held, complete_chunk};
 use tenure_store::conformance::{Chance, Seed};
 use tenure_store::{Place, SyncStore, TransactionError};
 use tokio_postgres::Client;

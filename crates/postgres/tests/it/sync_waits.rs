@@ -11,7 +11,7 @@ use tenure_core::sync::{
     Refused, State, SyncClaim, SyncId, Unit,
 };
 use tenure_core::{LostReason, Time};
-use tenure_postgres::transaction::{chunk_held, complete_chunk};
+use tenure_postgres::in_transaction::{chunk_held, complete_chunk};
 use tenure_store::conformance::Harness;
 use tenure_store::{Place, Store, TransactionError};
 use tokio_postgres::{Client, Transaction};

@@ -4,6 +4,7 @@ use super::{found, name};
 use crate::api::Api;
 use axum::Json;
 use tenure::domain::Event;
+use tenure::domain::Held;
 use tenure_wire::domain::{reply, request};
 use tenure_wire::reply::Timeline;
 
@@ -21,26 +22,26 @@ pub(super) fn routes(api: &mut Api) {
         .lists(|app, [], sent| async move {
             let state = sent.read_as("state", "blocked or expired", tenure::domain::State::parse)?;
             let after = sent.cursor(request::from_cursor)?;
-            let page = app.ask(app.tenure.domains(after.as_deref(), state, sent.limit()?)).await?;
+            let page = app.ask(app.tenure.verbs().domains(after.as_deref(), state, sent.limit()?)).await?;
             Ok(Json(reply::Domains::from(page)))
         });
     let about = "Where a domain stands: its lease without the token, its backlog, its settings.";
     api.get("/v1/domains/{domain}", "domains", "show_domain", about).named(&DOMAIN).shows(|app, [name]| async move {
-        let shown = app.ask(app.tenure.domain(&name).show()).await?;
+        let shown = app.ask(app.tenure.verbs().domain(&name)).await?;
         Ok(Json(found(THIS, shown)?))
     });
     let about = "Changes the settings that are sent, `null` sets one back to its default.";
     api.put("/v1/domains/{domain}", "domains", "change_domain", about)
         .named(&[("domain", "The domain, percent-encoded; made if it is new.")])
         .takes(&request::CHANGE, name, |app, (name, change)| async move {
-            Ok(Json(app.ask(app.operator().domain(&name).change(change)).await?))
+            Ok(Json(app.ask(app.operator().verbs().domain_change(&name, change)).await?))
         });
     let about = "What went otherwise than well in a domain, oldest first.";
     api.get("/v1/domains/{domain}/timeline", "domains", "domain_timeline", about)
         .named(&DOMAIN)
         .with("DomainTimeline")
         .shows(|app, [name]| async move {
-            let events = app.ask(app.tenure.domain(&name).timeline()).await?;
+            let events = app.ask(app.tenure.verbs().domain_timeline(&name)).await?;
             Ok(Json(Timeline::new(found(THIS, events)?, Event::message)))
         });
 
@@ -49,7 +50,7 @@ pub(super) fn routes(api: &mut Api) {
         &request::ACQUIRE,
         name,
         |app, acquire| async move {
-            Ok(Json(reply::Acquired::from(app.ask(app.tenure.domain_try_acquire(acquire)).await?)))
+            Ok(Json(reply::Acquired::from(app.ask(app.tenure.verbs().domain_try_acquire(acquire)).await?)))
         },
     );
     let about = "The offset in flight is done; answers which one waits first.";
@@ -57,7 +58,7 @@ pub(super) fn routes(api: &mut Api) {
         &request::HELD,
         name,
         |app, (name, token)| async move {
-            Ok(Json(reply::Finished::from(app.ask(app.tenure.domain(&name).succeed(token)).await?)))
+            Ok(Json(reply::Finished::from(app.ask(app.tenure.verbs().domain_succeed(Held::new(name, token))).await?)))
         },
     );
     let about = "A try of the offset in flight failed: it may be tried again, or it was the last.";
@@ -65,14 +66,16 @@ pub(super) fn routes(api: &mut Api) {
         &request::HELD,
         name,
         |app, (name, token)| async move {
-            Ok(Json(reply::Finished::from(app.ask(app.tenure.domain(&name).fail(token)).await?)))
+            Ok(Json(reply::Finished::from(app.ask(app.tenure.verbs().domain_fail(Held::new(name, token))).await?)))
         },
     );
     let about = "Renews a lease that runs out.";
     api.post("/v1/domains/{domain}/heartbeat", "domains", "domain_heartbeat", about).named(&DOMAIN).takes(
         &request::HELD,
         name,
-        |app, (name, token)| async move { Ok(Json(app.ask(app.tenure.domain(&name).heartbeat(token)).await?)) },
+        |app, (name, token)| async move {
+            Ok(Json(app.ask(app.tenure.verbs().domain_heartbeat(Held::new(name, token))).await?))
+        },
     );
     let about = "An operator's word: the offset fails for good wherever it stands; the others keep their order.";
     api.post("/v1/domains/{domain}/skip", "domains", "domain_skip", about).named(&DOMAIN).takes(

@@ -32,25 +32,25 @@ fn reads(api: &mut Api) {
             let status = sent.read_as("status", "queued, running, completed or failed", Status::parse)?;
             let filter = Filter { queue: sent.text("queue"), status, kind: sent.text("kind") };
             let before = sent.cursor(|cursor| cursor.parse().ok())?;
-            let page = app.ask(app.tenure.jobs(filter, before, sent.limit()?)).await?;
+            let page = app.ask(app.tenure.verbs().jobs(filter, before, sent.limit()?)).await?;
             Ok(Json(reply::Jobs::from(page)))
         });
     api.get("/v1/jobs/{id}", "jobs", "show_job", "All that is known of a job, its claims included.").named(&JOB).shows(
         |app, id| async move {
-            let shown = app.ask(app.tenure.job(job(id))).await?;
+            let shown = app.ask(app.tenure.verbs().job(job(id))).await?;
             Ok(Json(reply::Job::whole(found("this job", shown)?)))
         },
     );
     let about = "Everything that is known to have happened to a job, oldest first.";
     api.get("/v1/jobs/{id}/timeline", "jobs", "timeline", about).named(&JOB).with("Timeline").shows(
         |app, id| async move {
-            let events = app.ask(app.tenure.timeline(job(id))).await?;
+            let events = app.ask(app.tenure.verbs().timeline(job(id))).await?;
             Ok(Json(Timeline::new(found("this job", events)?, Event::message)))
         },
     );
     let about = "Why a job is not running now, in one sentence and its reasons.";
     api.get("/v1/jobs/{id}/explain", "jobs", "explain", about).named(&JOB).shows(|app, id| async move {
-        let explanation = app.ask(app.tenure.explain(job(id))).await?;
+        let explanation = app.ask(app.tenure.verbs().explain(job(id))).await?;
         Ok(Json(found("this job", explanation)?))
     });
 }
@@ -58,12 +58,12 @@ fn reads(api: &mut Api) {
 /// What the holder of a lease writes.
 fn holders(api: &mut Api) {
     async fn end(app: App, ending: Ending) -> Result<Json<Ended>, Refused> {
-        Ok(Json(app.ask(app.tenure.finish(ending)).await?))
+        Ok(Json(app.ask(app.tenure.verbs().finish(ending)).await?))
     }
     api.post("/v1/jobs/{id}/heartbeat", "jobs", "heartbeat", "Renews a lease, and carries progress and a checkpoint.")
         .named(&JOB)
         .takes(&request::HEARTBEAT, job, |app, beat| async move {
-            Ok(Json(reply::Beaten::from(app.ask(app.tenure.heartbeat(beat)).await?)))
+            Ok(Json(reply::Beaten::from(app.ask(app.tenure.verbs().heartbeat(beat)).await?)))
         });
     api.post("/v1/jobs/{id}/complete", "jobs", "complete", "Ends a claim as done.")
         .more("The same ending sent again is answered as the first time, with `already`.")
@@ -83,7 +83,7 @@ fn holders(api: &mut Api) {
         .with("Results_Beaten")
         .takes(&request::HEARTBEATS, nothing, |app, beats| async move {
             let (ids, beats) = beats.into_iter().unzip();
-            let answers = app.ask(app.tenure.heartbeats(beats)).await?;
+            let answers = app.ask(app.tenure.verbs().heartbeats(beats)).await?;
             Ok(Json(reply::Results::<reply::Beaten>::new(ids, answers)))
         });
     api.post("/v1/finish", "jobs", "finish", "Ends many claims, each answered on its own, in this order.")
@@ -91,7 +91,7 @@ fn holders(api: &mut Api) {
         .with("Results_Ended")
         .takes(&request::ENDINGS, nothing, |app, endings| async move {
             let (ids, endings) = endings.into_iter().unzip();
-            let answers = app.ask(app.tenure.finish_all(endings)).await?;
+            let answers = app.ask(app.tenure.verbs().finish_all(endings)).await?;
             Ok(Json(reply::Results::<Ended>::new(ids, answers)))
         });
 }
@@ -106,7 +106,7 @@ fn operators(api: &mut Api) {
         .more("The body may be left out. 409 `terminal` if it has ended already.")
         .named(&JOB)
         .takes(&request::CANCEL, job, |app, (id, reason, force)| async move {
-            let status = app.ask(app.operator().cancel(id, reason.as_deref(), force)).await?;
+            let status = app.ask(app.operator().verbs().cancel(id, reason.as_deref(), force)).await?;
             Ok(Json(reply::Cancelled::from(status)))
         });
     let about = "Puts a finished job back, with its attempts anew; its token keeps growing.";
@@ -114,7 +114,7 @@ fn operators(api: &mut Api) {
         .more("The body may be left out. 409 `not_terminal` if it has not ended.")
         .named(&JOB)
         .takes(&request::RETRY, job, |app, id| async move {
-            Ok(Json(reply::Retried { status: app.ask(app.operator().retry(id)).await? }))
+            Ok(Json(reply::Retried { status: app.ask(app.operator().verbs().retry(id)).await? }))
         });
     let in_steps = "Works in small steps for some seconds; if that was not enough, `next_cursor` says where to go on.";
     let about = "Ends every job that matches, as `POST /v1/jobs/{id}/cancel` would.";

@@ -51,7 +51,7 @@ fn found<T>(what: &str, found: Option<T>) -> Result<T, Problem> {
 
 /// What was changed about a subject, oldest first.
 async fn changes(app: App, of: Subject, what: &str) -> Result<Json<Changes>, Refused> {
-    let changes = app.ask(app.tenure.changes(of)).await?;
+    let changes = app.ask(app.tenure.verbs().changes(of)).await?;
     Ok(Json(found(what, changes)?.into()))
 }
 

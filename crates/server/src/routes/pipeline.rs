@@ -15,7 +15,7 @@ pub(super) fn routes(api: &mut Api) {
     let about = "Pipelines by name, each with its highest version.";
     api.get("/v1/pipelines", "pipelines", "list_pipelines", about).pages("Pipelines").lists(
         |app, [], sent| async move {
-            let page = app.ask(app.tenure.pipelines(sent.cursor_name()?.as_deref(), sent.limit()?)).await?;
+            let page = app.ask(app.tenure.verbs().pipelines(sent.cursor_name()?.as_deref(), sent.limit()?)).await?;
             Ok(Json(reply::Pipelines::from(page)))
         },
     );
@@ -25,8 +25,8 @@ pub(super) fn routes(api: &mut Api) {
         nothing,
         |app, definition| async move {
             let (name, version) = (definition.name.clone(), definition.version);
-            let applied = app.ask(app.operator().apply_pipeline(definition)).await?;
-            let info = app.ask(app.tenure.pipeline(&name, Some(version))).await?;
+            let applied = app.ask(app.operator().verbs().apply_pipeline(definition)).await?;
+            let info = app.ask(app.tenure.verbs().pipeline(&name, Some(version))).await?;
             let status = if applied == Applied::Created { StatusCode::CREATED } else { StatusCode::OK };
             Ok((status, Json(reply::Pipeline::from(found(THIS, info)?))))
         },
@@ -34,7 +34,7 @@ pub(super) fn routes(api: &mut Api) {
     api.get("/v1/pipelines/{name}", "pipelines", "show_pipeline", "The highest version of a pipeline.")
         .named(&PIPELINE)
         .shows(|app, [name]| async move {
-            let info = app.ask(app.tenure.pipeline(&name, None)).await?;
+            let info = app.ask(app.tenure.verbs().pipeline(&name, None)).await?;
             Ok(Json(reply::Pipeline::from(found(THIS, info)?)))
         });
     let about = "Which versions of a pipeline were put on record, oldest first, and by whom.";
@@ -44,8 +44,8 @@ pub(super) fn routes(api: &mut Api) {
     api.post("/v1/pipelines/{name}/runs", "pipelines", "start_run", "Starts a run, every stage NEW.")
         .named(&PIPELINE)
         .takes(&request::START, name, |app, new| async move {
-            let id = app.ask(app.tenure.start_run(new)).await?;
-            let run = found("this run", app.ask(app.tenure.run(id)).await?)?;
+            let id = app.ask(app.tenure.verbs().start_run(new)).await?;
+            let run = found("this run", app.ask(app.tenure.verbs().run(id)).await?)?;
             Ok((StatusCode::CREATED, Json(reply::Run::whole(run))))
         });
     let about = "Takes stages and segments that are READY, waiting up to `wait_ms` for the first.";

@@ -23,7 +23,7 @@ pub(super) fn routes(api: &mut Api) {
         .more("One job is a `NewJob`, at most 1 MiB of payload; a list is a `NewJobs`, at most 16 MiB in all.")
         .named(&NEW_QUEUE)
         .takes(&request::ENQUEUE, name, |app, jobs| async move {
-            let jobs = app.ask(app.tenure.enqueue_all(jobs)).await?;
+            let jobs = app.ask(app.tenure.verbs().enqueue_all(jobs)).await?;
             Ok((StatusCode::CREATED, Json(reply::Enqueued { jobs })))
         });
     let about = "Takes jobs that are due, waiting up to `wait_ms` for the first.";
@@ -35,13 +35,13 @@ pub(super) fn routes(api: &mut Api) {
 
     api.get("/v1/queues", "queues", "list_queues", "Queues by name, with what they hold.").pages("Queues").lists(
         |app, [], sent| async move {
-            let page = app.ask(app.tenure.queues(sent.cursor_name()?.as_deref(), sent.limit()?)).await?;
+            let page = app.ask(app.tenure.verbs().queues(sent.cursor_name()?.as_deref(), sent.limit()?)).await?;
             Ok(Json(reply::Queues::from(page)))
         },
     );
     api.get("/v1/queues/{queue}", "queues", "show_queue", "A queue and what it holds.").named(&QUEUE).shows(
         |app, [name]| async move {
-            let queue = app.ask(app.tenure.queue(&name)).await?;
+            let queue = app.ask(app.tenure.verbs().queue(&name)).await?;
             Ok(Json(reply::Queue::from(found("this queue", queue)?)))
         },
     );
@@ -51,7 +51,7 @@ pub(super) fn routes(api: &mut Api) {
         &request::CHANGE,
         name,
         |app, (name, change)| async move {
-            Ok(Json(reply::Queue::from(app.ask(app.operator().change_queue(&name, change)).await?)))
+            Ok(Json(reply::Queue::from(app.ask(app.operator().verbs().change_queue(&name, change)).await?)))
         },
     );
     let about = "What was changed about a queue, oldest first: which setting, from what to what, and by whom.";
@@ -63,7 +63,7 @@ pub(super) fn routes(api: &mut Api) {
     let about =
         "Workers by name: who claimed in the last day, where and for which kinds, and how many jobs each holds.";
     api.get("/v1/workers", "workers", "list_workers", about).pages("Workers").lists(|app, [], sent| async move {
-        let page = app.ask(app.tenure.workers(sent.cursor_name()?.as_deref(), sent.limit()?)).await?;
+        let page = app.ask(app.tenure.verbs().workers(sent.cursor_name()?.as_deref(), sent.limit()?)).await?;
         Ok(Json(reply::Workers::from(page)))
     });
 }
@@ -71,7 +71,7 @@ pub(super) fn routes(api: &mut Api) {
 /// The limits of the whole engine.
 fn limits(api: &mut Api) {
     async fn show(app: App, []: [String; 0]) -> Result<Json<reply::Limits>, Refused> {
-        let max_running = app.ask(app.tenure.limit()).await?;
+        let max_running = app.ask(app.tenure.verbs().limit()).await?;
         Ok(Json(reply::Limits { max_running }))
     }
     api.get("/v1/limits", "queues", "show_limits", "The limits of the whole engine.").shows(show);
@@ -82,14 +82,14 @@ fn limits(api: &mut Api) {
         nothing,
         |app, change| async move {
             let Some(max_running) = change else { return show(app, []).await };
-            app.ask(app.operator().set_limit(max_running)).await?;
+            app.ask(app.operator().verbs().set_limit(max_running)).await?;
             Ok(Json(reply::Limits { max_running }))
         },
     );
     let about =
         "What was changed about the whole store, oldest first, and by whom: its limits, and the epoch of its tokens.";
     api.get("/v1/limits/timeline", "queues", "limits_timeline", about).shows(|app, []| async move {
-        let changes = app.ask(app.tenure.changes(Subject::store())).await?;
+        let changes = app.ask(app.tenure.verbs().changes(Subject::store())).await?;
         Ok(Json(tenure_wire::reply::Changes::from(changes.unwrap_or_default())))
     });
 }

@@ -50,7 +50,7 @@ fn reads(api: &mut Api) {
             let status = sent.read_as("status", "RUNNING, DONE or ERROR", RunStatus::parse)?;
             let filter = Filter { pipeline: sent.text("pipeline"), status };
             let before = sent.cursor(|cursor| cursor.parse().ok())?;
-            let page = app.ask(app.tenure.runs(filter, before, sent.limit()?)).await?;
+            let page = app.ask(app.tenure.verbs().runs(filter, before, sent.limit()?)).await?;
             Ok(Json(reply::Runs::from(page)))
         });
     let about = "The segments of a stage with their outputs, in the order of the split.";
@@ -59,32 +59,32 @@ fn reads(api: &mut Api) {
         .pages("Segments")
         .lists(|app, [id, stage], sent| async move {
             let after = sent.cursor(|cursor| cursor.parse().ok())?;
-            let page = app.ask(app.tenure.segments(run_id(&id), &stage, after, sent.limit()?)).await?;
+            let page = app.ask(app.tenure.verbs().segments(run_id(&id), &stage, after, sent.limit()?)).await?;
             Ok(Json(reply::SegmentPage::from(page)))
         });
     api.get("/v1/runs/{id}", "runs", "show_run", "All that is known of a run and its stages.").named(&[RUN]).shows(
         |app, id| async move {
-            let shown = app.ask(app.tenure.run(run(id))).await?;
+            let shown = app.ask(app.tenure.verbs().run(run(id))).await?;
             Ok(Json(reply::Run::whole(found("this run", shown)?)))
         },
     );
     let about = "What happened to a run, oldest first.";
     api.get("/v1/runs/{id}/timeline", "runs", "run_timeline", about).named(&[RUN]).with("RunTimeline").shows(
         |app, id| async move {
-            let events = app.ask(app.tenure.run_timeline(run(id))).await?;
+            let events = app.ask(app.tenure.verbs().run_timeline(run(id))).await?;
             Ok(Json(Timeline::new(found("this run", events)?, Event::message)))
         },
     );
     let about = "What a run waits for: which prerequisite is missing, who holds what.";
     api.get("/v1/runs/{id}/explain", "runs", "explain_run", about).named(&[RUN]).shows(|app, id| async move {
-        let explanation = app.ask(app.tenure.explain_run(run(id))).await?;
+        let explanation = app.ask(app.tenure.verbs().explain_run(run(id))).await?;
         Ok(Json(found("this run", explanation)?))
     });
 }
 
 fn operators(api: &mut Api) {
     async fn act(app: App, (run, action): (RunId, RunAction)) -> Result<Json<reply::RunActed>, Refused> {
-        Ok(Json(reply::RunActed { status: app.ask(app.operator().operate_run(run, action)).await? }))
+        Ok(Json(reply::RunActed { status: app.ask(app.operator().verbs().operate_run(run, action)).await? }))
     }
     for (verb, request, about) in [
         (

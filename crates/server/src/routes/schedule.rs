@@ -21,7 +21,7 @@ pub(super) fn routes(api: &mut Api) {
     let about = "Schedules by name, with how they stand.";
     api.get("/v1/schedules", "schedules", "list_schedules", about).pages("Schedules").lists(
         |app, [], sent| async move {
-            let page = app.ask(app.tenure.schedules(sent.cursor_name()?.as_deref(), sent.limit()?)).await?;
+            let page = app.ask(app.tenure.verbs().schedules(sent.cursor_name()?.as_deref(), sent.limit()?)).await?;
             Ok(Json(reply::Schedules::from(page)))
         },
     );
@@ -31,8 +31,8 @@ pub(super) fn routes(api: &mut Api) {
         .pages("Firings")
         .lists(|app, [name], sent| async move {
             let (before, limit) = (sent.cursor(|cursor| cursor.parse().ok())?, sent.limit()?);
-            found(THIS, app.ask(app.tenure.schedule(&name)).await?)?;
-            Ok(Json(reply::Firings::from(app.ask(app.tenure.firings(&name, before, limit)).await?)))
+            found(THIS, app.ask(app.tenure.verbs().schedule(&name)).await?)?;
+            Ok(Json(reply::Firings::from(app.ask(app.tenure.verbs().firings(&name, before, limit)).await?)))
         });
     let about = "The slots to come after now, whether the schedule rests or not.";
     api.get("/v1/schedules/{name}/next", "schedules", "next_slots", about)
@@ -40,8 +40,8 @@ pub(super) fn routes(api: &mut Api) {
         .limit("How many, 1 to 1,000; default 100.")
         .lists(|app, [name], sent| async move {
             let limit = sent.limit()?;
-            let definition = found(THIS, app.ask(app.tenure.schedule(&name)).await?)?.definition;
-            let slots = app.ask(app.tenure.preview(&definition.cron, &definition.zone, limit)).await?;
+            let definition = found(THIS, app.ask(app.tenure.verbs().schedule(&name)).await?)?.definition;
+            let slots = app.ask(app.tenure.verbs().preview(&definition.cron, &definition.zone, limit)).await?;
             Ok(Json(reply::Slots { slots }))
         });
     let about = "Puts a schedule in place, as it is sent; only `paused` stays as it is unless sent.";
@@ -52,34 +52,32 @@ pub(super) fn routes(api: &mut Api) {
         )
         .named(&[("name", "The schedule; created if it is new.")])
         .takes(&request::PUT, name, |app, schedule| async move {
-            shown(Some(app.ask(app.operator().put_schedule(schedule)).await?))
+            shown(Some(app.ask(app.operator().verbs().put_schedule(schedule)).await?))
         });
     api.get("/v1/schedules/{name}", "schedules", "show_schedule", "A schedule and how it stands.")
         .named(&SCHEDULE)
-        .shows(|app, [name]| async move { shown(app.ask(app.tenure.schedule(&name)).await?) });
+        .shows(|app, [name]| async move { shown(app.ask(app.tenure.verbs().schedule(&name)).await?) });
     let about = "Removes a schedule and the record of its firings; the jobs it enqueued stay.";
     api.delete("/v1/schedules/{name}", "schedules", "remove_schedule", about)
         .named(&SCHEDULE)
         .answers("It is gone.")
         .shows(|app, [name]| async move {
-            let was_there = app.ask(app.operator().remove_schedule(&name)).await?;
+            let was_there = app.ask(app.operator().verbs().remove_schedule(&name)).await?;
             if was_there { Ok(StatusCode::NO_CONTENT) } else { Err(Problem::absent(THIS).into()) }
         });
     let about = "Lets a schedule rest: no slot is fired, and none counts as missed.";
     api.post("/v1/schedules/{name}/pause", "schedules", "pause_schedule", about)
         .more("The body may be left out.")
         .named(&SCHEDULE)
-        .takes(
-            &request::REST,
-            name,
-            |app, name| async move { shown(app.ask(app.operator().pause_schedule(&name)).await?) },
-        );
+        .takes(&request::REST, name, |app, name| async move {
+            shown(app.ask(app.operator().verbs().pause_schedule(&name)).await?)
+        });
     let about = "Ends the rest of a schedule: it goes on with the first slot after now.";
     api.post("/v1/schedules/{name}/resume", "schedules", "resume_schedule", about)
         .more("The body may be left out.")
         .named(&SCHEDULE)
         .takes(&request::REST, name, |app, name| async move {
-            shown(app.ask(app.operator().resume_schedule(&name)).await?)
+            shown(app.ask(app.operator().verbs().resume_schedule(&name)).await?)
         });
     let about = "What was changed about a schedule, oldest first, and by whom.";
     api.get("/v1/schedules/{name}/timeline", "schedules", "schedule_timeline", about)

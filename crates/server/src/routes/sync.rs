@@ -36,7 +36,7 @@ pub(super) fn routes(api: &mut Api) {
         .more("The body may be left out. 409 `terminal` if it has ended already.")
         .named(&SYNC)
         .takes(&request::CANCEL, id, |app, (id, why)| async move {
-            let state = app.ask(app.operator().cancel_sync(id, why.as_deref())).await?;
+            let state = app.ask(app.operator().verbs().cancel_sync(id, why.as_deref())).await?;
             Ok(Json(reply::SyncCancelled { state }))
         });
 }
@@ -50,7 +50,7 @@ fn reads(api: &mut Api) {
             let state = sent.read_as("state", STATES, State::parse)?;
             let filter = SyncFilter { matrix_id: sent.text("matrix_id"), state };
             let before = sent.cursor(|cursor| cursor.parse().ok())?;
-            let page = app.ask(app.tenure.syncs(filter, before, sent.limit()?)).await?;
+            let page = app.ask(app.tenure.verbs().syncs(filter, before, sent.limit()?)).await?;
             Ok(Json(reply::Syncs::from(page)))
         });
     let about = "A sync, how far it has come, and a page of its chunks.";
@@ -62,14 +62,14 @@ fn reads(api: &mut Api) {
             let filter = ChunkFilter { state: sent.read_as("state", STATES, State::parse)? };
             let after = sent.cursor(|cursor| cursor.parse().ok())?.unwrap_or(0);
             let (id, limit) = (id(name), sent.limit()?);
-            let info = found("the sync", app.ask(app.tenure.sync(id)).await?)?;
-            let chunks = app.ask(app.tenure.chunks(id, filter, after, limit)).await?;
+            let info = found("the sync", app.ask(app.tenure.verbs().sync(id)).await?)?;
+            let chunks = app.ask(app.tenure.verbs().chunks(id, filter, after, limit)).await?;
             Ok(Json(reply::WholeSync::new(info, chunks)))
         });
     let about = "What happened to a sync and its chunks otherwise than well, oldest first, the latest thousand.";
     api.get("/v1/syncs/{id}/timeline", "syncs", "sync_timeline", about).named(&SYNC).with("SyncTimeline").shows(
         |app, name| async move {
-            let events = app.ask(app.tenure.sync_timeline(id(name))).await?;
+            let events = app.ask(app.tenure.verbs().sync_timeline(id(name))).await?;
             Ok(Json(Timeline::new(found("the sync", events)?, SyncEvent::message)))
         },
     );
@@ -80,31 +80,33 @@ fn plans(api: &mut Api) {
     api.post("/v1/syncs", "syncs", "plan_sync", about)
         .more("409 `sync_unfinished` names the sync of that matrix that has not ended.")
         .takes(&request::PLAN, nothing, |app, plan| async move {
-            let planned = app.ask(app.tenure.plan_sync(plan)).await?;
+            let planned = app.ask(app.tenure.verbs().plan_sync(plan)).await?;
             Ok((StatusCode::CREATED, Json(planned)))
         });
     let about = "Adds chunks to a sync that has not ended; those it has already stay as they are.";
     api.post("/v1/syncs/{id}/chunks", "syncs", "add_chunks", about).named(&SYNC).takes(
         &request::ADD,
         id,
-        |app, (id, chunks)| async move { Ok(Json(app.ask(app.tenure.add_chunks(id, chunks)).await?)) },
+        |app, (id, chunks)| async move { Ok(Json(app.ask(app.tenure.verbs().add_chunks(id, chunks)).await?)) },
     );
 }
 
 /// What the holders of syncs and of chunks write.
 fn holders(api: &mut Api) {
     async fn beat(app: App, beat: Beat) -> Result<Json<reply::SyncBeaten>, Refused> {
-        let lease_expires_at = app.ask(app.tenure.heartbeat_sync(beat)).await?;
+        let lease_expires_at = app.ask(app.tenure.verbs().heartbeat_sync(beat)).await?;
         Ok(Json(reply::SyncBeaten { lease_expires_at }))
     }
     async fn end(app: App, ending: Ending) -> Result<Json<Ended>, Refused> {
-        Ok(Json(app.ask(app.tenure.finish_sync(ending)).await?))
+        Ok(Json(app.ask(app.tenure.verbs().finish_sync(ending)).await?))
     }
     let about = "Takes the first sync that waits or whose lease ran out, by priority and age.";
     api.post("/v1/syncs/claim", "syncs", "claim_sync", about).takes(
         &request::CLAIM,
         nothing,
-        |app, claim| async move { Ok(Json(reply::SyncClaimed { job: app.ask(app.tenure.claim_sync(claim)).await? })) },
+        |app, claim| async move {
+            Ok(Json(reply::SyncClaimed { job: app.ask(app.tenure.verbs().claim_sync(claim)).await? }))
+        },
     );
     api.post("/v1/syncs/{id}/heartbeat", "syncs", "heartbeat_sync", "Renews the lease of a sync.").named(&SYNC).takes(
         &request::HEARTBEAT,
@@ -129,7 +131,9 @@ fn holders(api: &mut Api) {
     api.post("/v1/syncs/{id}/chunks/claim", "syncs", "claim_chunk", about).named(&SYNC).takes(
         &request::CLAIM_CHUNK,
         id,
-        |app, claim| async move { Ok(Json(reply::ChunkClaimed::from(app.ask(app.tenure.claim_chunk(claim)).await?))) },
+        |app, claim| async move {
+            Ok(Json(reply::ChunkClaimed::from(app.ask(app.tenure.verbs().claim_chunk(claim)).await?)))
+        },
     );
     let of_chunk = "/v1/syncs/{id}/chunks/{chunk_hash}";
     api.post(format!("{of_chunk}/heartbeat"), "syncs", "heartbeat_chunk", "Renews the lease of a chunk.")

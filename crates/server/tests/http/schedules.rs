@@ -44,8 +44,8 @@ async fn t1_firings_name_slot_and_job() {
         .await;
     clock.set(START.plus_ms(3 * 3_600_000));
     // Whoever is first: this look, or the server's own.
-    while tenure.schedule("s").await.unwrap().unwrap().fired < 3 {
-        tenure.fire_due().await.unwrap();
+    while tenure.verbs().schedule("s").await.unwrap().unwrap().fired < 3 {
+        tenure.verbs().fire_due().await.unwrap();
     }
     let (status, page) = api.get("/v1/schedules/s/firings?limit=2").await;
     assert_eq!(status, 200);

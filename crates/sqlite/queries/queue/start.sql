@@ -2,5 +2,5 @@
 -- Guard  token; the caller has judged owner and expiry under the same write lock.
 -- In     1 token, 2 how many in all
 -- Reply  nothing
--- Index  lease's key
-UPDATE lease SET started = ?2 WHERE token = ?1
+-- Index  tenure_lease's key
+UPDATE tenure_lease SET started = ?2 WHERE token = ?1

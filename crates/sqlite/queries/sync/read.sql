@@ -1,11 +1,11 @@
 -- SYNC_CHUNKS: chunks of a sync that match, in the order of the plan.
 -- Params ?1 sync, ?2 after this place, ?3 how many, ?4 state or null, ?5 now.
 -- Reply  all their columns.
--- Index  sync_chunk_place.
+-- Index  tenure_sync_chunk_place.
 SELECT sync, matrix_id, chunk_hash, ord, payload, attempt, attempts_max, last_synced_at, row_count, cursor,
        token, claimed_at, locked_by, locked_until, lease_ms, told, beats, last_beat_at, longest_gap_ms,
        completed_at, failed_at, error_message, reason
-FROM sync_chunk WHERE sync = ?1 AND ord > ?2 AND EXISTS (SELECT 1 FROM sync_job WHERE id = ?1)
+FROM tenure_sync_chunk WHERE sync = ?1 AND ord > ?2 AND EXISTS (SELECT 1 FROM tenure_sync_job WHERE id = ?1)
   AND (?4 IS NULL OR ?4 = CASE WHEN completed_at IS NOT NULL THEN 'COMPLETED' WHEN failed_at IS NOT NULL THEN 'FAILED'
                        WHEN locked_until > ?5 THEN 'RUNNING' WHEN locked_until IS NOT NULL THEN 'EXPIRED'
                        ELSE 'AVAILABLE' END)
@@ -14,9 +14,9 @@ ORDER BY ord LIMIT ?3;
 -- SYNC_EVENTS: the latest events of a sync, newest first.
 -- Params ?1 sync, ?2 how many.
 -- Reply  their columns.
--- Index  sync_event_sync.
+-- Index  tenure_sync_event_sync.
 SELECT at, chunk_hash, what, token, owner, attempt, verb, lost, reason, error, count, first_at, by
-FROM sync_event WHERE sync = ?1 ORDER BY id DESC LIMIT ?2;
+FROM tenure_sync_event WHERE sync = ?1 ORDER BY id DESC LIMIT ?2;
 
 -- SYNC_JOBS: syncs that match, newest first.
 -- Params ?1 below this id, ?2 how many, ?3 matrix_id or null, ?4 state or null, ?5 now.
@@ -26,7 +26,7 @@ SELECT id, matrix_id, priority, created_at, skip_if_synced_within_ms, attempts_m
        token, claimed_at, locked_by, locked_until, lease_ms, told, beats, last_beat_at, longest_gap_ms,
        completed_at, failed_at, error_message, reason,
        done_available, done_completed, done_failed, done_skipped, done_rows, done_began_at, done_last_at
-FROM sync_job WHERE id < ?1 AND (?3 IS NULL OR matrix_id = ?3)
+FROM tenure_sync_job WHERE id < ?1 AND (?3 IS NULL OR matrix_id = ?3)
   AND (?4 IS NULL OR ?4 = CASE WHEN completed_at IS NOT NULL THEN 'COMPLETED' WHEN failed_at IS NOT NULL THEN 'FAILED'
                        WHEN locked_until > ?5 THEN 'RUNNING' WHEN locked_until IS NOT NULL THEN 'EXPIRED'
                        ELSE 'AVAILABLE' END)
@@ -35,12 +35,12 @@ ORDER BY id DESC LIMIT ?2;
 -- SYNC_JOBS_OF: syncs of one matrix, newest first.
 -- Params ?1 below this id, ?2 how many, ?3 matrix_id, ?4 state or null, ?5 now.
 -- Reply  all their columns.
--- Index  sync_job_matrix.
+-- Index  tenure_sync_job_matrix.
 SELECT id, matrix_id, priority, created_at, skip_if_synced_within_ms, attempts_max, crashes, crashes_max, planned,
        token, claimed_at, locked_by, locked_until, lease_ms, told, beats, last_beat_at, longest_gap_ms,
        completed_at, failed_at, error_message, reason,
        done_available, done_completed, done_failed, done_skipped, done_rows, done_began_at, done_last_at
-FROM sync_job WHERE matrix_id = ?3 AND id < ?1
+FROM tenure_sync_job WHERE matrix_id = ?3 AND id < ?1
   AND (?4 IS NULL OR ?4 = CASE WHEN completed_at IS NOT NULL THEN 'COMPLETED' WHEN failed_at IS NOT NULL THEN 'FAILED'
                        WHEN locked_until > ?5 THEN 'RUNNING' WHEN locked_until IS NOT NULL THEN 'EXPIRED'
                        ELSE 'AVAILABLE' END)
@@ -49,7 +49,7 @@ ORDER BY id DESC LIMIT ?2;
 -- SYNC_PROGRESS: how far a sync has come, as of one instant.
 -- Params ?1 sync, ?2 now.
 -- Reply  counts by state, rows, first claim and last completion.
--- Index  sync_chunk_place.
+-- Index  tenure_sync_chunk_place.
 SELECT count(*) FILTER (WHERE completed_at IS NULL AND failed_at IS NULL AND locked_until IS NULL),
        count(*) FILTER (WHERE locked_until > ?2),
        count(*) FILTER (WHERE locked_until <= ?2),
@@ -58,4 +58,4 @@ SELECT count(*) FILTER (WHERE completed_at IS NULL AND failed_at IS NULL AND loc
        CAST(min(total(row_count) FILTER (WHERE completed_at IS NOT NULL AND claimed_at IS NOT NULL), 9007199254740991)
             AS INTEGER),
        min(claimed_at), max(completed_at) FILTER (WHERE claimed_at IS NOT NULL)
-FROM sync_chunk WHERE sync = ?1;
+FROM tenure_sync_chunk WHERE sync = ?1;

@@ -2,10 +2,11 @@
 //! [`tenure_core`] decides, and what it decided is written back; triggers refuse what P2 does not list.
 
 mod advance;
+mod claim;
+mod finish;
 mod operate;
 mod row;
 mod unit;
-mod work;
 
 pub(crate) use unit::readable_unit;
 
@@ -47,15 +48,15 @@ impl PipelineStore for SqliteStore {
     }
 
     async fn claim_units(&self, claim: Claim) -> Result<Option<Claims>> {
-        self.write(claim.max as usize, move |step| work::claim(step, &claim)).await
+        self.write(claim.max as usize, move |step| claim::claim(step, &claim)).await
     }
 
     async fn beat_units(&self, beats: Vec<Beat>) -> Result<Vec<Fenced<Beaten>>> {
-        self.writes.ask(Lane::Urgent, beats.len(), move |step| work::heartbeat(step, &beats)).await
+        self.writes.ask(Lane::Urgent, beats.len(), move |step| finish::heartbeat(step, &beats)).await
     }
 
     async fn finish_unit(&self, ending: Ending) -> Result<std::result::Result<Ended, Refusal>> {
-        self.write(2, move |step| work::finish(step, &ending)).await
+        self.write(2, move |step| finish::finish(step, &ending)).await
     }
 
     async fn advance_runs(&self, max: u32) -> Result<Advanced> {
@@ -63,7 +64,7 @@ impl PipelineStore for SqliteStore {
     }
 
     async fn recover_units(&self, max: u32) -> Result<Recovered> {
-        self.write(max as usize, move |step| work::recover(step, max)).await
+        self.write(max as usize, move |step| claim::recover(step, max)).await
     }
 
     async fn operate_run(&self, id: RunId, action: RunAction) -> Result<std::result::Result<RunStatus, RunRefusal>> {

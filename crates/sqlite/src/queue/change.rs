@@ -2,7 +2,7 @@
 
 use super::moves::{Moves, show};
 use super::shelf::{Shelf, free};
-use super::{Keys, list};
+use super::{Keys, read};
 use crate::changes;
 use crate::column::all;
 use crate::fault::{Done, Fault};
@@ -37,7 +37,7 @@ pub(crate) fn change(step: &Step<'_>, name: &str, change: &Change, by: &Actor) -
         free_lanes(step, name)?;
     }
     step.ring(name);
-    list::queue(step, name)?.ok_or_else(absent)
+    read::queue(step, name)?.ok_or_else(absent)
 }
 
 /// Opens or closes the tenants that stand between the two limits: no more than have something running, whatever waits.

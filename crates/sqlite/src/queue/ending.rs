@@ -4,7 +4,7 @@ use super::lease::Grant;
 use super::moves::Moves;
 use super::row::Held;
 use super::shelf::Shelf;
-use super::{Place, forget};
+use super::{Place, prune};
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
@@ -75,7 +75,7 @@ impl<'a> Ender<'a> {
 
     /// The first ended claim of a job makes room for the next.
     fn evict(&self, id: JobId) -> Done<()> {
-        let hour_ago = forget::before(self.step.now, RECEIPT_MS).0;
+        let hour_ago = prune::before(self.step.now, RECEIPT_MS).0;
         self.step.conn.prepare_cached(sql::EVICT_RECEIPT)?.execute((id.0, hour_ago))?;
         self.step.conn.prepare_cached(sql::EVICT)?.execute([id.0])?;
         Ok(())

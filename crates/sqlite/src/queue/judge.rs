@@ -1,6 +1,6 @@
 //! Writes that are not plainly held: answered from receipts (L12), or refused with the reason and an event (L3, L8).
 
-use super::show;
+use super::read;
 use crate::column;
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
@@ -37,7 +37,7 @@ pub(super) fn unheld(step: &Step<'_>, id: JobId, presented: Presented<'_, Verb>)
 
 /// The judgement, and whether the job is on record. Writes nothing.
 pub(crate) fn judge(step: &Step<'_>, id: JobId, presented: Presented<'_, Verb>) -> Done<(Judgement<Status>, bool)> {
-    let job = show::job(step, id)?;
+    let job = read::job(step, id)?;
     let (mut receipt, mut last) = (None, None);
     if let Some(job) = &job {
         (receipt, last) = (job.receipt(presented), job.token);

@@ -11,7 +11,7 @@
 //! jobs were moved. A plain job costs nothing here but its queue's counter, written once for a whole batch.
 
 use super::shelf::{Shelf, free};
-use super::{Keys, Place, forget};
+use super::{Keys, Place, prune};
 use crate::column;
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
@@ -125,7 +125,7 @@ fn halt(step: &Step<'_>, queue: &str, halted: u32, ended: &[JobId]) -> Done<()> 
     } else if halted > 0 && limited {
         step.ring(queue);
     }
-    if kept { Ok(()) } else { forget::unless_blocking(step, ended) }
+    if kept { Ok(()) } else { prune::unless_blocking(step, ended) }
 }
 
 /// Counts jobs of a tenant that run no more; how many still run.

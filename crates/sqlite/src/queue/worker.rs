@@ -1,6 +1,6 @@
 //! Workers: sightings of those who claim, and what they hold.
 
-use super::{forget, names};
+use super::{names, prune};
 use crate::column::{self, all};
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
@@ -82,7 +82,7 @@ pub(crate) fn workers(step: &Step<'_>, after: Option<&str>, limit: u32) -> Done<
 
 /// Who looked for work of `kind` in `queue` lately.
 pub(super) fn watch(step: &Step<'_>, queue: &str, kind: &str) -> Done<Watch> {
-    let since = forget::before(step.now, LATELY_MS).0;
+    let since = prune::before(step.now, LATELY_MS).0;
     let mut select = step.conn.prepare_cached(sql::SEEN_LATELY)?;
     let mut rows = select.query((queue, since, WATCH_MAX))?;
     let mut lately = Vec::new();

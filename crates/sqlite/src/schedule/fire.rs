@@ -1,7 +1,7 @@
 //! Slots that are due become jobs, once (T1).
 
-use super::look;
 use super::put::draw_revision;
+use super::read;
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::{queue, sql};
@@ -11,7 +11,7 @@ use tenure_core::schedule::{Fire, Fired, Refused, rules};
 
 /// Deals with slots that are due, unless another has since they were looked at.
 pub(super) fn fire(step: &Step<'_>, fire: &Fire) -> Done<Result<Fired, Refused>> {
-    let Some(schedule) = look::schedule(step, &fire.name)? else { return Ok(Err(Refused::Absent)) };
+    let Some(schedule) = read::schedule(step, &fire.name)? else { return Ok(Err(Refused::Absent)) };
     let standing =
         rules::Standing { revision: schedule.revision, paused: schedule.definition.paused, next_at: schedule.next_at };
     if let Err(refused) = rules::judge(standing, fire, step.now) {

@@ -2,8 +2,8 @@
 //! written under its guard, all in the transaction that was begun before.
 
 mod fire;
-mod look;
 mod put;
+mod read;
 
 use crate::SqliteStore;
 use async_trait::async_trait;
@@ -21,12 +21,12 @@ impl ScheduleStore for SqliteStore {
 
     async fn schedule(&self, name: &str) -> Result<Option<Schedule>> {
         let name = name.to_owned();
-        self.read(move |step| look::schedule(step, &name)).await
+        self.read(move |step| read::schedule(step, &name)).await
     }
 
     async fn schedules(&self, after: Option<&str>, limit: u32) -> Result<Page<Schedule>> {
         let after = after.map(str::to_owned);
-        self.read(move |step| look::schedules(step, after.as_deref(), limit)).await
+        self.read(move |step| read::schedules(step, after.as_deref(), limit)).await
     }
 
     async fn remove_schedule(&self, name: &str) -> Result<bool> {
@@ -36,11 +36,11 @@ impl ScheduleStore for SqliteStore {
 
     async fn firings(&self, name: &str, before: Option<Time>, limit: u32) -> Result<Page<Firing>> {
         let name = name.to_owned();
-        self.read(move |step| look::firings(step, &name, before, limit)).await
+        self.read(move |step| read::firings(step, &name, before, limit)).await
     }
 
     async fn due_schedules(&self, limit: u32) -> Result<Due> {
-        self.read(move |step| look::due(step, limit)).await
+        self.read(move |step| read::due(step, limit)).await
     }
 
     async fn fire(&self, fire: Fire) -> Result<std::result::Result<Fired, Refused>> {

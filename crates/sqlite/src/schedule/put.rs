@@ -1,6 +1,6 @@
 //! A definition put in place over the revision it was made from (T4), or removed.
 
-use super::look;
+use super::read;
 use crate::changes;
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
@@ -12,7 +12,7 @@ use tenure_core::schedule::{Put, Refused, Schedule, rules};
 
 /// Puts a definition in place.
 pub(super) fn put(step: &Step<'_>, put: &Put, by: &Actor) -> Done<Result<Schedule, Refused>> {
-    let found = look::schedule(step, &put.name)?;
+    let found = read::schedule(step, &put.name)?;
     if found.as_ref().map(|schedule| schedule.revision) != put.revision {
         return Ok(Err(Refused::Changed));
     }
@@ -56,7 +56,7 @@ pub(super) fn put(step: &Step<'_>, put: &Put, by: &Actor) -> Done<Result<Schedul
         Some(before) => changes::changed(step, &subject, by, before.differences(definition))?,
     }
     let absent = || Fault::broken(format!("the schedule {} is not there after it was put", put.name));
-    look::schedule(step, &put.name)?.ok_or_else(absent).map(Ok)
+    read::schedule(step, &put.name)?.ok_or_else(absent).map(Ok)
 }
 
 /// The next revision of any schedule.

@@ -3,7 +3,7 @@
 //! What ran out is written down first (L7), and what ran out too often ends here; the token is drawn in the transaction
 //! that writes it (L2).
 
-use super::{ends, row};
+use super::{operate, row};
 use crate::column::first as first_row;
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
@@ -25,7 +25,7 @@ pub(super) fn sync(step: &Step<'_>, claim: &SyncClaim) -> Done<Option<ClaimedSyn
         let Some(mut sync) = first(step, claim.matrix_id.as_deref())? else { return Ok(None) };
         let before = sync.standing.token;
         if sync.standing.lease.is_some() {
-            if ends::tell_sync(step, &mut sync)? {
+            if operate::tell_sync(step, &mut sync)? {
                 continue;
             }
             remember_lapsed(step, &Unit::sync(sync.id), &sync.standing)?;
@@ -101,7 +101,7 @@ pub(super) fn chunk(step: &Step<'_>, claim: &ChunkClaim) -> Done<Result<ClaimedC
         };
         let before = chunk.standing.token;
         if chunk.standing.lease.is_some() {
-            if ends::tell_chunk(step, &mut chunk)? {
+            if operate::tell_chunk(step, &mut chunk)? {
                 continue;
             }
             remember_lapsed(step, &Unit::chunk(chunk.sync, &chunk.chunk_hash), &chunk.standing)?;

@@ -1,6 +1,6 @@
 //! The holder's writes: heartbeats and endings, accepted only while held (L3), answered again from receipts (L12).
 
-use super::{ends, read, row};
+use super::{operate, read, row};
 use crate::fault::{Done, Fault};
 use crate::inbox::Step;
 use crate::sql;
@@ -99,7 +99,7 @@ fn finish_sync(step: &Step<'_>, mut sync: Sync, ending: &Ending) -> Done<Result<
             return Ok(Ok(State::Available));
         }
     };
-    ends::end(step, &mut sync, state, reason, error)?;
+    operate::end(step, &mut sync, state, reason, error)?;
     Ok(Ok(state))
 }
 

@@ -3,9 +3,9 @@
 //! [`tenure_core::sync`] decides, and what it decided is written under the guard of matrix, hash and token.
 
 mod claim;
-mod ends;
 mod finish;
 pub(crate) mod in_transaction;
+mod operate;
 mod plan;
 mod read;
 mod row;
@@ -51,7 +51,7 @@ impl SyncStore for SqliteStore {
 
     async fn cancel_sync(&self, sync: SyncId, why: Option<String>) -> Result<OrRefused<State>> {
         let by = self.actor.clone();
-        self.write(1, move |step| ends::cancel(step, sync, why.as_deref(), &by)).await
+        self.write(1, move |step| operate::cancel(step, sync, why.as_deref(), &by)).await
     }
 
     async fn sync(&self, id: SyncId) -> Result<Option<SyncInfo>> {
@@ -76,10 +76,10 @@ impl SyncStore for SqliteStore {
     }
 
     async fn recover_syncs(&self, leases_max: u32) -> Result<SyncsRecovered> {
-        self.write(leases_max as usize, move |step| ends::recover(step, leases_max)).await
+        self.write(leases_max as usize, move |step| operate::recover(step, leases_max)).await
     }
 
     async fn prune_syncs(&self, max: u32) -> Result<SyncsPruned> {
-        self.write(max as usize, move |step| ends::prune(step, max)).await
+        self.write(max as usize, move |step| operate::prune(step, max)).await
     }
 }

@@ -84,8 +84,8 @@ pub struct Sync {
     pub error_message: Option<String>,
 }
 
-impl From<sync::Sync> for Sync {
-    fn from(sync: sync::Sync) -> Sync {
+impl From<sync::SyncSummary> for Sync {
+    fn from(sync: sync::SyncSummary) -> Sync {
         let standing = sync.standing;
         Sync {
             id: sync.id,
@@ -117,8 +117,8 @@ pub struct Syncs {
     pub next_cursor: Option<String>,
 }
 
-impl From<Page<sync::Sync>> for Syncs {
-    fn from(page: Page<sync::Sync>) -> Syncs {
+impl From<Page<sync::SyncSummary>> for Syncs {
+    fn from(page: Page<sync::SyncSummary>) -> Syncs {
         let (syncs, next_cursor) = paged(page, |sync| sync.id.to_string(), Sync::from);
         Syncs { syncs, next_cursor }
     }

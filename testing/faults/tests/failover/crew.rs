@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tenure::domain::{Acquired, Work, offsets};
 use tenure::{Act, Change, Context, Ended, Filter, Hooks, JobInfo, LostReason, NewJob, Outcome, Outcomes};
-use tenure::{Report, Result, Status, StoreError, Tenure};
+use tenure::{Report, Result, Status, Tenure};
 use tenure_testing::PostgresServer;
 use tenure_testing::history::{self, Answer, Asked, End, Fault, Found, History, judge};
 use tokio::sync::watch;
@@ -99,7 +99,7 @@ impl Hooks for Told {
         self.0.finish(&unit_of(&cx.job().payload), cx.token().0, is_last(act), answer);
     }
 
-    fn store_away(&self, _: &StoreError) {
+    fn store_away(&self, _: &tenure::Error) {
         self.0.outages.fetch_add(1, Ordering::SeqCst);
     }
 }
@@ -115,7 +115,7 @@ async fn add_all(tenure: Tenure, books: Arc<Books>) {
         let job = NewJob::new(QUEUE, "k", n.to_string()).key(n.to_string()).ordering_key(lane).limit_key(tenant);
         let job = job.attempts_max(1_000);
         while let Err(error) = tenure.enqueue(job.clone()).await {
-            assert!(matches!(error, tenure::Error::Store(StoreError::Unavailable { .. })), "{error}");
+            assert!(matches!(error, tenure::Error::Unavailable { .. }), "{error}");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         books.history.answer(asked, Answer::Accepted);
@@ -223,7 +223,7 @@ impl Crew {
         let tenure = Tenure::open(url).await.unwrap();
         let (max_running, per_key) = (Some(Some(W as u32)), Some(Some(W_TENANT as u32)));
         let change = Change { max_running, max_running_per_key: per_key, ..Change::default() };
-        tenure.change_queue(QUEUE, change).await.unwrap();
+        tenure.verbs().change_queue(QUEUE, change).await.unwrap();
         let books = Arc::new(Books::default());
         for (domain, offset) in all_offsets() {
             let (unit, lane) = (unit_at(&domain, offset), Some(domain));
@@ -269,7 +269,7 @@ impl Crew {
             loop {
                 let open = Tenure::open(&url).await;
                 if let Ok(tenure) = open
-                    && let Ok(Some(queue)) = tenure.queue(QUEUE).await
+                    && let Ok(Some(queue)) = tenure.verbs().queue(QUEUE).await
                     && queue.counts.queued + queue.counts.running == 0
                 {
                     return tenure;
@@ -309,7 +309,7 @@ async fn found(tenure: &Tenure) -> Vec<Found> {
     let mut jobs: Vec<JobInfo> = Vec::new();
     loop {
         let filter = Filter { queue: Some(QUEUE.to_owned()), ..Filter::default() };
-        let page = tenure.jobs(filter, jobs.last().map(|job| job.id), 500).await.unwrap();
+        let page = tenure.verbs().jobs(filter, jobs.last().map(|job| job.id), 500).await.unwrap();
         jobs.extend(page.items);
         if !page.more {
             break;
@@ -325,7 +325,8 @@ async fn found(tenure: &Tenure) -> Vec<Found> {
         found.push(Found { unit: unit_of(&job.payload), end });
     }
     for (name, offset) in all_offsets() {
-        let ended = matches!(tenure.domain(&name).try_acquire(offset).await, Ok(Acquired::AlreadyProcessed));
+        let ended =
+            tenure.domain(&name).try_acquire(offset).await.is_ok_and(|asked| asked == Acquired::AlreadyProcessed);
         let end = if ended { End::Untold } else { End::None };
         found.push(Found { unit: unit_at(&name, offset), end });
     }

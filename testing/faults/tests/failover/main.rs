@@ -105,18 +105,18 @@ async fn l2_two_standbys_promoted_in_turn_give_out_no_token_twice_and_take_no_en
     a.kill();
     b.promote().unwrap();
     let on_b = Tenure::open(&addresses(&[b])).await.unwrap();
-    let first = on_b.claim(Claim::new("once", "w").lease_ms(600_000)).await.unwrap().jobs.remove(0);
+    let first = on_b.verbs().claim(Claim::new("once", "w").lease_ms(600_000)).await.unwrap().jobs.remove(0);
     let crew = crew.work().await;
     crew.at_work().await;
     b.kill();
     c.promote().unwrap();
     let on_c = Tenure::open(&addresses(&[c])).await.unwrap();
-    let second = on_c.claim(Claim::new("once", "w").lease_ms(600_000)).await.unwrap().jobs.remove(0);
+    let second = on_c.verbs().claim(Claim::new("once", "w").lease_ms(600_000)).await.unwrap().jobs.remove(0);
     assert_eq!((first.id, second.id), (job, job));
     assert!(first.token < second.token, "{} then {}", first.token, second.token);
-    let refused = on_c.complete(job, "w", first.token, None).await.unwrap_err();
+    let refused = on_c.verbs().complete(job, "w", first.token, None).await.unwrap_err();
     assert_eq!(refused.code(), "lease_lost");
-    on_c.complete(job, "w", second.token, None).await.unwrap();
+    on_c.verbs().complete(job, "w", second.token, None).await.unwrap();
 
     let done = crew.end().await;
     // What was done on the first of them is lost by nature, and done again on the second; of domains only what was still
@@ -160,5 +160,5 @@ async fn a4_connections_cut_before_and_after_their_commits_under_load_lose_nothi
     done.is_well();
     let left = Tenure::open(&servers[0].url("work")).await.unwrap();
     let unended = Filter { status: Some(tenure::Status::Running), ..Filter::default() };
-    assert!(left.jobs(unended, None, 1).await.unwrap().items.is_empty());
+    assert!(left.verbs().jobs(unended, None, 1).await.unwrap().items.is_empty());
 }

@@ -81,7 +81,7 @@ pub(crate) async fn all_jobs(tenure: &Tenure) -> Vec<JobInfo> {
     let mut jobs: Vec<JobInfo> = Vec::new();
     loop {
         let before = jobs.last().map(|job| job.id);
-        let page = tenure.jobs(Filter::default(), before, 500).await.unwrap();
+        let page = tenure.verbs().jobs(Filter::default(), before, 500).await.unwrap();
         jobs.extend(page.items);
         if !page.more {
             return jobs;

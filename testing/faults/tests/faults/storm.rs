@@ -107,7 +107,7 @@ pub(crate) async fn rage(place: &impl Place) {
     println!("{}: TENURE_FAULT_SEED={seed}", place.name());
     let tenure = Tenure::open(&place.url()).await.unwrap();
     let upkeep = tenure.clone();
-    let upkeep = tokio::spawn(async move { upkeep.keep_recovering().await });
+    let upkeep = tokio::spawn(async move { upkeep.verbs().keep_recovering().await });
     let mut storm = Storm {
         place,
         tenure,
@@ -180,7 +180,7 @@ impl<P: Place> Storm<'_, P> {
     async fn counts(&self) -> (u64, u64) {
         loop {
             // The store may be away just now.
-            if let Ok(info) = self.tenure.queue("faults").await {
+            if let Ok(info) = self.tenure.verbs().queue("faults").await {
                 let counts = info.map(|info| info.counts).unwrap_or_default();
                 return (counts.queued + counts.running, counts.completed + counts.failed);
             }
@@ -258,11 +258,11 @@ impl<P: Place> Storm<'_, P> {
 
     async fn cancel(&mut self) {
         let filter = Filter { queue: None, status: Some(Status::Running), kind: None };
-        let Ok(page) = self.tenure.jobs(filter, None, 1).await else { return };
+        let Ok(page) = self.tenure.verbs().jobs(filter, None, 1).await else { return };
         if let Some(job) = page.items.first() {
             // Whatever the answer, it may have been carried out.
             self.cancelled.insert(job.id);
-            let _ = self.tenure.cancel(job.id, None, true).await;
+            let _ = self.tenure.verbs().cancel(job.id, None, true).await;
         }
     }
 }

@@ -97,7 +97,7 @@ impl Story {
         let mut holding = Vec::new();
         for job in held.into_iter().rev() {
             let Some(lease) = job.lease.filter(|lease| lease.owner == name) else { continue };
-            let told = self.tenure.timeline(job.id).await?.map_or(0, |events| events.len());
+            let told = self.tenure.verbs().timeline(job.id).await?.map_or(0, |events| events.len());
             self.watched.insert(job.id, Watched { holder: name, token: lease.token.0, told });
             holding.push(format!("{} (token {})", job.id, lease.token));
         }
@@ -122,7 +122,7 @@ impl Story {
 
     /// Whether the store takes writes just now.
     pub(super) async fn writable(&self) -> bool {
-        tokio::time::timeout(WRITE_WITHIN, self.tenure.recover(1)).await.is_ok()
+        tokio::time::timeout(WRITE_WITHIN, self.tenure.verbs().recover(1)).await.is_ok()
     }
 
     /// Waits until everything that was held by a struck worker is held, or was finished, by another. (A write that it
@@ -142,7 +142,7 @@ impl Story {
             self.look().await?;
             let mut refused = 0;
             for id in &stale {
-                let events = self.tenure.timeline(*id).await?.unwrap_or_default();
+                let events = self.tenure.verbs().timeline(*id).await?.unwrap_or_default();
                 refused += usize::from(events.iter().any(|event| event.what == What::Refused));
             }
             if refused == stale.len() {
@@ -174,7 +174,7 @@ impl Story {
             self.look().await?;
             let mut jobs = Vec::new();
             for id in self.watched.keys() {
-                jobs.extend(self.tenure.job(*id).await?);
+                jobs.extend(self.tenure.verbs().job(*id).await?);
             }
             if is_so(&self.watched, &jobs) {
                 return self.look().await.map(drop);
@@ -188,7 +188,7 @@ impl Story {
     async fn look(&mut self) -> Result<u64, Failure> {
         let mut news = Vec::new();
         for (id, was) in &mut self.watched {
-            let events = self.tenure.timeline(*id).await?.unwrap_or_default();
+            let events = self.tenure.verbs().timeline(*id).await?.unwrap_or_default();
             let from = was.told.min(events.len());
             was.told = events.len();
             news.extend(events.into_iter().skip(from));
@@ -197,7 +197,7 @@ impl Story {
         for event in &news {
             self.event(event, &format!("job {}: {}", event.job, short(event)));
         }
-        let info = self.tenure.queue(&self.queue).await?;
+        let info = self.tenure.verbs().queue(&self.queue).await?;
         let counts = info.map(|info| info.counts).unwrap_or_default();
         let done = counts.completed + counts.failed;
         let struck: String =
@@ -234,14 +234,14 @@ impl Story {
 
     async fn held(&self) -> Result<Vec<JobInfo>, Failure> {
         let filter = Filter { queue: Some(self.queue.clone()), status: Some(Status::Running), kind: None };
-        Ok(self.tenure.jobs(filter, None, PAGE).await?.items)
+        Ok(self.tenure.verbs().jobs(filter, None, PAGE).await?.items)
     }
 
     /// The jobs that `name` held when it was struck and that somebody else has claimed since.
     async fn taken_from(&self, name: &str) -> Result<Vec<JobId>, Failure> {
         let mut taken = Vec::new();
         for (id, was) in self.watched.iter().filter(|(_, was)| was.holder == name) {
-            let job = self.tenure.job(*id).await?;
+            let job = self.tenure.verbs().job(*id).await?;
             taken.extend(job.filter(|job| was.taken(job)).map(|job| job.id));
         }
         Ok(taken)
@@ -250,7 +250,7 @@ impl Story {
     /// The whole story of one job that was taken from `name`.
     pub(super) async fn replay(&self, name: &str) -> Result<(), Failure> {
         let Some(id) = self.taken_from(name).await?.first().copied() else { return Ok(()) };
-        let Some(events) = self.tenure.timeline(id).await? else { return Ok(()) };
+        let Some(events) = self.tenure.verbs().timeline(id).await? else { return Ok(()) };
         self.paint.line("");
         self.paint.line(&self.paint.ink(Ink::Bold, &format!("Job {id}, from first to last")));
         for event in &events {
@@ -267,7 +267,7 @@ impl Story {
         let mut on_record = 0;
         loop {
             let filter = Filter { queue: Some(self.queue.clone()), status: None, kind: None };
-            let page = self.tenure.jobs(filter, before, PAGE).await?;
+            let page = self.tenure.verbs().jobs(filter, before, PAGE).await?;
             before = page.items.last().map(|job| job.id);
             for job in &page.items {
                 on_record += 1;
@@ -285,7 +285,7 @@ impl Story {
             }
         }
         for id in self.watched.keys() {
-            let events = self.tenure.timeline(*id).await?.unwrap_or_default();
+            let events = self.tenure.verbs().timeline(*id).await?.unwrap_or_default();
             report.refused += events.iter().filter(|event| event.what == What::Refused).count() as u64;
         }
         report.lost = report.jobs.saturating_sub(on_record);

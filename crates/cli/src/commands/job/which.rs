@@ -80,7 +80,7 @@ impl Which {
         }
         let progress = Moving::new();
         let mut so_far = Bulk::default();
-        let bulk = tenure.operate_all(filter, action, |bulk| {
+        let bulk = tenure.verbs().operate_all(filter, action, |bulk| {
             so_far = bulk;
             progress.draw(&format!("{} done", bulk.done));
         });
@@ -121,7 +121,7 @@ async fn count(tenure: &Tenure, filter: &Filter, states: &[Status]) -> Result<(u
         let filter = Filter { status: Some(*state), ..filter.clone() };
         let mut before = None;
         loop {
-            let page = tenure.jobs(filter.clone(), before, COUNT_STEP).await?;
+            let page = tenure.verbs().jobs(filter.clone(), before, COUNT_STEP).await?;
             count += page.items.len() as u64;
             before = page.items.last().map(|job| job.id);
             if count >= bounds::COUNT_MAX && page.more {
@@ -149,7 +149,7 @@ mod tests {
     async fn jobs_are_counted_in_the_states_that_are_meant() {
         let tenure = Tenure::open("memory:").await.unwrap();
         tenure.enqueue_all(vec![tenure::NewJob::new("q", "k", "1"); 3]).await.unwrap();
-        tenure.claim(tenure::Claim::new("q", "w")).await.unwrap();
+        tenure.verbs().claim(tenure::Claim::new("q", "w")).await.unwrap();
         let filter = Filter { queue: Some("q".to_owned()), ..Filter::default() };
         assert_eq!(count(&tenure, &filter, &[Status::Queued, Status::Running]).await.unwrap(), (3, false));
         assert_eq!(count(&tenure, &filter, &[Status::Failed]).await.unwrap(), (0, false));

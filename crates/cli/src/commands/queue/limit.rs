@@ -56,9 +56,9 @@ impl Limit {
         let given = |set: Option<Given<u32>>| set.map(|Given(limit)| limit);
         let Some(queue) = self.queue else {
             if let Some(Given(max_running)) = self.max_running {
-                tenure.set_limit(max_running).await?;
+                tenure.verbs().set_limit(max_running).await?;
             }
-            let limits = reply::Limits { max_running: tenure.limit().await? };
+            let limits = reply::Limits { max_running: tenure.verbs().limit().await? };
             output.show(&limits, |output, limits| {
                 let limit = limits.max_running.map_or_else(|| "none".to_owned(), |limit| limit.to_string());
                 output.line(&format!("{:<20}  {limit}", "max_running"));
@@ -77,7 +77,7 @@ impl Limit {
         if change != Change::default() {
             return super::change(tenure, output, &queue, change).await;
         }
-        let queue = found(&named("queue", &queue), tenure.queue(&queue).await?)?;
+        let queue = found(&named("queue", &queue), tenure.verbs().queue(&queue).await?)?;
         output.show(&reply::Queue::from(queue), super::settings);
         Ok(())
     }

@@ -25,7 +25,7 @@ pub(crate) struct Show {
 
 impl Show {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let run = found(&format!("run {}", self.id), tenure.run(run_id(&self.id)).await?)?;
+        let run = found(&format!("run {}", self.id), tenure.verbs().run(run_id(&self.id)).await?)?;
         output.show(&Run::whole(run), |output, whole| {
             let run = &whole.run;
             let paused = if run.paused { ", paused" } else { "" };

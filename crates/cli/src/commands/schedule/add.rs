@@ -95,7 +95,7 @@ impl Add {
         };
         let mut schedule = NewSchedule::new(self.schedule, self.cron, job).zone(self.zone).catch_up(catch_up);
         schedule.paused = self.paused.then_some(true);
-        let schedule = tenure.put_schedule(schedule).await?;
+        let schedule = tenure.verbs().put_schedule(schedule).await?;
         output.show(&schedule, super::details);
         Ok(())
     }

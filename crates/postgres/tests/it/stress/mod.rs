@@ -47,7 +47,6 @@ async fn the_queue_keeps_its_contract_under_a_stress_of_any_seed() {
     let mut plan = Plan::new(seed, Duration::from_secs(seconds.unwrap_or(15)));
     plan.clients = chosen("CLIENTS").unwrap_or(plan.clients);
     plan.progress = seconds.map(|_| Duration::from_secs(10));
-    println!("seed {seed}; again: {}", plan.command());
     let server = Server::start().await;
     let report = server.run(&plan, "").await;
     println!("{report}");
@@ -101,6 +100,7 @@ impl Server {
 
     /// One run, in a database of its own, in which `mistake` was planted.
     async fn run(&self, plan: &Plan, mistake: &str) -> Report {
+        println!("again: {}", plan.command());
         let name = format!("stress_{:016x}", RandomState::new().hash_one(plan.seed));
         let hand = connect(&self.0.url("postgres")).await;
         hand.batch_execute(&format!("create database {name}")).await.expect("a database");
