@@ -6,8 +6,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
+use tenure::Report;
 use tenure::pipeline::artifacts::{ArtifactStore, Folder, InMemory, Objects, Validity, blake3, validate};
-use tenure::pipeline::{Artifact, Definition, NewRun, RunStatus, Stage, StageContext, StageReport, UnitKey};
+use tenure::pipeline::{Artifact, Definition, NewRun, RunStatus, Stage, StageContext, UnitKey};
 use tenure::prelude::*;
 use tenure::testing::TestEngine;
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
@@ -137,7 +138,7 @@ impl Place {
     }
 
     /// Makes the file if it must, then reads it.
-    async fn work(&self, store: Arc<dyn ArtifactStore>, most: &Arc<AtomicUsize>) -> StageReport {
+    async fn work(&self, store: Arc<dyn ArtifactStore>, most: &Arc<AtomicUsize>) -> Report {
         self.engine.orchestrator().advance(10).await.unwrap();
         let most = most.clone();
         let make = move |cx: StageContext, _: u64| {

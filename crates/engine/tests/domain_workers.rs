@@ -43,7 +43,7 @@ async fn never_overlap(one: Tenure, two: Tenure) {
     let (first, second) = tokio::join!(first, second);
     let (first, second) = (first.unwrap().unwrap(), second.unwrap());
     assert_eq!(most.load(Ordering::SeqCst), 1, "one offset ran twice at the same time");
-    assert_eq!((first.succeeded, second.succeeded, first.lost + second.lost), (1, BESIDE, 0));
+    assert_eq!((first.completed, second.completed, first.refused + second.refused), (1, BESIDE, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -56,7 +56,7 @@ fn a9_a_handler_of_a_domain_that_never_yields_keeps_its_lease() {
             })
             .await
             .unwrap();
-        assert_eq!((drained.succeeded, drained.lost, tries.load(Ordering::Relaxed)), (1, 0, 1), "{url}");
+        assert_eq!((drained.completed, drained.refused, tries.load(Ordering::Relaxed)), (1, 0, 1), "{url}");
     });
 }
 

@@ -7,10 +7,10 @@ mod encode_pipeline;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
+use tenure::Report;
 use tenure::pipeline::artifacts::Folder;
 use tenure::pipeline::{
-    Claim, Definition, Fault, NewRun, Reason, RunAction, RunId, RunStatus, Stage, StageContext, StageReport, Stages,
-    Status, UnitKey,
+    Claim, Definition, Fault, NewRun, Reason, RunAction, RunId, RunStatus, Stage, StageContext, Stages, Status, UnitKey,
 };
 use tenure::prelude::*;
 use tenure::testing::TestEngine;
@@ -38,8 +38,8 @@ impl Place {
     }
 
     /// Drains and advances until nothing moves any more.
-    async fn settle(&self, stages: impl Fn() -> Stages) -> StageReport {
-        let mut total = StageReport::default();
+    async fn settle(&self, stages: impl Fn() -> Stages) -> Report {
+        let mut total = Report::default();
         loop {
             let report = stages().drain().await.unwrap();
             let advanced = self.engine.orchestrator().advance(100).await.unwrap();
@@ -47,7 +47,7 @@ impl Place {
             total.skipped += report.skipped;
             total.failed += report.failed;
             total.split += report.split;
-            if report == StageReport::default() && advanced.runs + advanced.retried == 0 {
+            if report == Report::default() && advanced.runs + advanced.retried == 0 {
                 return total;
             }
         }

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use tenure::domain::{Drained, Work, offsets};
+use tenure::domain::{Work, offsets};
 use tenure::pipeline::{Definition, NewRun, RunId, Stage, StageContext, Stages, Status};
 use tenure::prelude::*;
 use tenure::sync::{ChunkContext, NewChunk, Plan, State, SyncId, SyncWorker};
-use tenure::{Cancelled, Hooks, QueueShare};
+use tenure::{Cancelled, Hooks, QueueShare, Report};
 use tenure_memory::MemoryStore;
 use tokio::sync::Notify;
 
@@ -254,7 +254,7 @@ async fn v5_an_offset_whose_handler_outlives_the_grace_is_told_and_left_to_other
     };
     let worker = tenure.domain_worker().grace(Duration::ZERO).cancel_grace(Duration::ZERO);
     let drained = worker.run_until(offsets([("a", 1)]), handler, begun.notified()).await.unwrap();
-    assert_eq!(drained, Drained::default());
+    assert_eq!(drained, Report::default());
     let lease = tenure.domain("a").info().await.unwrap().lease.unwrap();
     assert_eq!((lease.offset, lease.retry_count), (1, 0), "no try was counted");
 }
@@ -264,7 +264,7 @@ async fn q6_an_offset_whose_handler_takes_too_long_is_tried_again_and_given_up()
     let tenure = Tenure::on(MemoryStore::new());
     let worker = tenure.domain_worker().timeout(Duration::from_millis(20));
     let drained = worker.run(offsets([("a", 1)]), |_| std::future::pending::<Result<(), String>>()).await.unwrap();
-    assert_eq!(drained, Drained { retried: 3, gave_up: 1, ..Drained::default() });
+    assert_eq!(drained, Report { retried: 3, failed: 1, ..Report::default() });
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -274,5 +274,5 @@ async fn offsets_have_hooks_and_shared_state() {
     let worker = tenure.domain_worker().state(42u32).hooks(counted.clone());
     let handler = async |work: Work| if *work.state::<u32>() == 42 { Ok(()) } else { Err("no state") };
     let drained = worker.run(offsets((0..5).map(|n| ("a", n))), handler).await.unwrap();
-    assert_eq!((drained.succeeded, counted.all()), (5, [5, 5, 5]));
+    assert_eq!((drained.completed, counted.all()), (5, [5, 5, 5]));
 }

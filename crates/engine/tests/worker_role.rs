@@ -138,7 +138,7 @@ async fn offsets_are_worked_on_under_the_role_of_workers() {
     let items = (0..40u64).map(|n| (if n % 2 == 0 { "even" } else { "odd" }, n / 2));
     let handler = async |work: Work| if work.offset == 5 { Err("never") } else { Ok(()) };
     let report = tenure.domain_worker().concurrency(4).run(offsets(items), handler).await.unwrap();
-    assert_eq!(report.lost, 0, "{report:?}");
+    assert_eq!(report.refused, 0, "{report:?}");
     assert!(tenure.domain("odd").info().await.unwrap().lease.is_none());
     let refused = tenure.domain("odd").skip(99).await.unwrap_err();
     assert_eq!(refused.code(), "store_denied", "{refused}");

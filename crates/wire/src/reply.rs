@@ -3,6 +3,7 @@
 //! Every field is always there; what does not apply is `null`.
 
 use serde::Serialize;
+use tenure::changes::{self, What};
 use tenure::{Page, Time};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 use utoipa::openapi::{Ref, RefOr};
@@ -69,7 +70,7 @@ pub struct Changed {
     /// When, by the store's clock.
     pub at: Time,
     /// What: `created`, `changed` or `removed`.
-    pub what: &'static str,
+    pub what: What,
     /// Which setting.
     pub setting: Option<String>,
     /// What it was, as text; null is none.
@@ -82,13 +83,13 @@ pub struct Changed {
     pub message: String,
 }
 
-impl From<Vec<tenure::changes::Changed>> for Changes {
-    fn from(changes: Vec<tenure::changes::Changed>) -> Changes {
-        let one = |changed: tenure::changes::Changed| {
+impl From<Vec<changes::Changed>> for Changes {
+    fn from(changes: Vec<changes::Changed>) -> Changes {
+        let one = |changed: changes::Changed| {
             let message = changed.message();
-            let tenure::changes::Changed { at, by, what, difference } = changed;
+            let changes::Changed { at, by, what, difference } = changed;
             let (setting, from, to) = difference.map_or((None, None, None), |it| (Some(it.setting), it.from, it.to));
-            Changed { at: at, what: what.as_str(), setting, from, to, by, message }
+            Changed { at, what, setting, from, to, by, message }
         };
         Changes { events: changes.into_iter().map(one).collect() }
     }

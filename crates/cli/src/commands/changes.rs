@@ -17,7 +17,7 @@ pub(super) async fn show(of: Subject, tenure: &Tenure, output: &Output) -> Resul
     };
     let changes = tenure.verbs().changes(of).await?.ok_or_else(|| Problem::absent(&absent))?;
     output.show(&Changes::from(changes), |output, changes| {
-        output.events(changes.events.iter().map(|event| (event.at, event.what, &event.message)));
+        output.events(changes.events.iter().map(|event| (event.at, event.what.as_str(), &event.message)));
     });
     Ok(())
 }

@@ -20,10 +20,10 @@ impl Doctor {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         let findings = tenure.doctor().await?;
         let worst = findings.iter().map(|finding| finding.level).max().unwrap_or(Level::Fine);
-        output.show(&Findings::from(findings), |output, reply| {
+        output.show(&Findings { findings }, |output, reply| {
             let rows = reply.findings.iter().map(|finding| {
                 let advice = finding.advice.as_ref();
-                [finding.level.to_owned(), finding.topic.to_owned(), finding.found.clone(), or_dash(advice)]
+                [finding.level.to_string(), finding.topic.to_owned(), finding.found.clone(), or_dash(advice)]
             });
             output.table(["LEVEL", "TOPIC", "FOUND", "WHAT TO DO"], rows);
         });

@@ -208,8 +208,8 @@ pub(crate) struct Skip {
 
 impl Skip {
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
-        let skipped = tenure.domain(&self.domain).skip(self.offset).await?;
-        output.show(&reply::Skipped::from(skipped), |output, skipped| result(output, skipped.result, None));
+        let skipped = reply::Skipped { result: tenure.domain(&self.domain).skip(self.offset).await? };
+        output.show(&skipped, |output, skipped| result(output, skipped.result.as_str(), None));
         Ok(())
     }
 }

@@ -1,8 +1,8 @@
 //! What the verbs of a domain answer, in the words of its document (D1).
 
-use super::request::State;
 use crate::lease::{LostReason, Token};
 use crate::time::Time;
+use crate::words::words;
 use std::fmt;
 
 /// An answer, or the hard error of the document.
@@ -152,26 +152,15 @@ pub struct Beaten {
     pub lease_expires_at: Option<Time>,
 }
 
-/// What `skip` answers (D7).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Skipped {
-    /// The offset failed for good, by an operator's word.
-    Skipped,
-    /// It had ended well before.
-    AlreadyProcessed,
-    /// It had failed for good before.
-    AlreadyFailed,
-}
-
-impl Skipped {
-    /// The word used on every surface.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Skipped::Skipped => "SKIPPED",
-            Skipped::AlreadyProcessed => "ALREADY_PROCESSED",
-            Skipped::AlreadyFailed => "ALREADY_FAILED",
-        }
+words! {
+    /// What `skip` answers (D7).
+    Skipped {
+        /// The offset failed for good, by an operator's word.
+        Skipped = "SKIPPED",
+        /// It had ended well before.
+        AlreadyProcessed = "ALREADY_PROCESSED",
+        /// It had failed for good before.
+        AlreadyFailed = "ALREADY_FAILED",
     }
 }
 
@@ -257,20 +246,3 @@ impl fmt::Display for Refused {
 }
 
 impl std::error::Error for Refused {}
-
-impl State {
-    /// The word used on every surface.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            State::Blocked => "blocked",
-            State::Expired => "expired",
-        }
-    }
-
-    /// The state spelled `word`.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<State> {
-        [State::Blocked, State::Expired].into_iter().find(|state| state.as_str() == word)
-    }
-}

@@ -6,6 +6,7 @@ use crate::bounds::{self, Code, Invalid};
 use crate::changes::Difference;
 use crate::lease::Token;
 use crate::time::Time;
+use crate::words::words;
 use std::sync::Arc;
 
 /// The largest offset.
@@ -247,13 +248,14 @@ impl Settings {
     }
 }
 
-/// Domains that want a look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
-    /// Offsets wait, and no live lease works on the one before them.
-    Blocked,
-    /// The lease of the offset in flight ran out.
-    Expired,
+words! {
+    /// Domains that want a look.
+    State {
+        /// Offsets wait, and no live lease works on the one before them.
+        Blocked = "blocked",
+        /// The lease of the offset in flight ran out.
+        Expired = "expired",
+    }
 }
 
 impl State {

@@ -16,6 +16,7 @@ mod judge;
 pub use judge::{End, Judgement, Presented, Receipt, crashed_out, judge};
 
 use crate::time::Time;
+use crate::words::words;
 use std::fmt;
 
 /// A fencing number: what the store's one counter said when the unit was claimed (L2). It is not a secret; it is handed
@@ -91,44 +92,23 @@ impl fmt::Display for Token {
     }
 }
 
-/// Why a lease is not held (L3). Ordered as a reader would rule them out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum LostReason {
-    /// It ran out, and nobody has claimed the unit since.
-    Expired,
-    /// The unit was claimed again since.
-    Superseded,
-    /// The holder ended it, with another verb or before this write.
-    Finished,
-    /// An operator ended it.
-    Cancelled,
-    /// This owner and token were never granted together, or are no longer remembered.
-    Unknown,
+words! {
+    /// Why a lease is not held (L3). Ordered as a reader would rule them out.
+    LostReason {
+        /// It ran out, and nobody has claimed the unit since.
+        Expired = "expired",
+        /// The unit was claimed again since.
+        Superseded = "superseded",
+        /// The holder ended it, with another verb or before this write.
+        Finished = "finished",
+        /// An operator ended it.
+        Cancelled = "cancelled",
+        /// This owner and token were never granted together, or are no longer remembered.
+        Unknown = "unknown",
+    }
 }
 
 impl LostReason {
-    /// Every reason, for parsing and for tests.
-    pub const ALL: [LostReason; 5] =
-        [LostReason::Expired, LostReason::Superseded, LostReason::Finished, LostReason::Cancelled, LostReason::Unknown];
-
-    /// The word used on every surface.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            LostReason::Expired => "expired",
-            LostReason::Superseded => "superseded",
-            LostReason::Finished => "finished",
-            LostReason::Cancelled => "cancelled",
-            LostReason::Unknown => "unknown",
-        }
-    }
-
-    /// The reason spelled `word`.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<LostReason> {
-        LostReason::ALL.into_iter().find(|reason| reason.as_str() == word)
-    }
-
     /// What happened, for the person who meets it.
     #[must_use]
     pub fn sentence(self) -> &'static str {
@@ -139,12 +119,6 @@ impl LostReason {
             LostReason::Cancelled => "an operator cancelled the work",
             LostReason::Unknown => "this owner and token were never granted together, or are no longer remembered",
         }
-    }
-}
-
-impl fmt::Display for LostReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -35,4 +35,5 @@ pub use tenure_core::domain::{
     LeaseInfo, OFFSET_MAX, RETRIES_MAX, Recovered, Refused, Settings, Skip, Skipped, State, Succeeded, Verb, What,
     token_of,
 };
-pub use worker::{Act, DomainWorker, Domains, Drained, Ended, Offset, Work};
+pub(crate) use worker::offsets_of;
+pub use worker::{Act, DomainWorker, Domains, Ended, Offset, Work};

@@ -15,7 +15,8 @@ use crate::signals::told;
 use crate::worker::context::Terms;
 use crate::worker::face::{Ask, Claimed, Face, Offer};
 use crate::worker::handler::Task;
-use crate::worker::{Context, Worker, ms};
+use crate::worker::parts::Part;
+use crate::worker::{Context, Report, Worker, ms};
 use crate::{Outcome, Result, Stop, Tenure, worker_name};
 use futures_util::future::{BoxFuture, join_all};
 use std::future::Future;
@@ -46,19 +47,6 @@ impl Deref for Work {
     fn deref(&self) -> &Context<Offset> {
         &self.cx
     }
-}
-
-/// What a worker did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Drained {
-    /// Handlers that ended well, and were told so.
-    pub succeeded: u64,
-    /// Tries that failed and were not the last.
-    pub retried: u64,
-    /// Offsets given up.
-    pub gave_up: u64,
-    /// Handlers whose lease was lost.
-    pub lost: u64,
 }
 
 /// A worker for many domains. Made by [`Tenure::domain_worker`].
@@ -124,7 +112,7 @@ impl DomainWorker {
     }
 
     /// Works until the source has ended and everything that it offered has ended or is in other hands.
-    pub async fn run<S, H, F, E>(self, source: S, handler: H) -> Result<Drained>
+    pub async fn run<S, H, F, E>(self, source: S, handler: H) -> Result<Report>
     where
         S: Source,
         H: Fn(Work) -> F + Send + Sync + 'static,
@@ -141,7 +129,7 @@ impl DomainWorker {
         source: S,
         handler: H,
         shutdown: impl Future<Output = ()>,
-    ) -> Result<Drained>
+    ) -> Result<Report>
     where
         S: Source,
         H: Fn(Work) -> F + Send + Sync + 'static,
@@ -176,6 +164,25 @@ impl DomainWorker {
         };
         Ok(drained)
     }
+}
+
+/// Offsets as a part of a worker of jobs.
+pub(crate) fn offsets_of<S, H, F, E>(source: S, handler: H) -> Part
+where
+    S: Source,
+    H: Fn(Work) -> F + Send + Sync + 'static,
+    F: Future<Output = std::result::Result<(), E>> + Send + 'static,
+    E: std::fmt::Display + Send + 'static,
+{
+    Box::new(move |shared| {
+        Box::pin(async move {
+            let worker = shared.adopt(shared.tenure().domain_worker());
+            tokio::select! {
+                report = worker.run_until(source, handler, shared.leaving()) => report,
+                () = shared.leaving_now() => Ok(Report::default()),
+            }
+        })
+    })
 }
 
 /// One offset that was acquired.
@@ -255,7 +262,6 @@ impl Face for Domains {
     type Act = Act;
     type Ending = Ending;
     type Ended = Ended;
-    type Report = Drained;
 
     const CLAIMS: &'static str = "offsets";
 
@@ -329,13 +335,13 @@ impl Face for Domains {
         Ok(answers.into_iter().map(|answer| answer.unwrap_or(Err(LostReason::Unknown))).collect())
     }
 
-    fn count(report: &mut Drained, _: &Ending, answer: &Fenced<Ended>) {
+    fn count(report: &mut Report, _: &Ending, answer: &Fenced<Ended>) {
         match answer {
-            Ok(Ended::Succeeded) => report.succeeded += 1,
+            Ok(Ended::Succeeded) => report.completed += 1,
             Ok(Ended::Retried) => report.retried += 1,
-            Ok(Ended::GaveUp) => report.gave_up += 1,
-            Ok(Ended::Left) => {}
-            Err(_) => report.lost += 1,
+            Ok(Ended::GaveUp) => report.failed += 1,
+            Ok(Ended::Left) => report.released += 1,
+            Err(_) => report.refused += 1,
         }
     }
 }
@@ -370,7 +376,7 @@ mod tests {
         let (tenure, seen) = (in_memory().await, Seen::default());
         let items = (0..2_000_u64).map(|n| (format!("acct-{}", n % 20), n / 20));
         let drained = tenure.domain_worker().concurrency(8).run(offsets(items), noting(&seen)).await.unwrap();
-        assert_eq!(drained, Drained { succeeded: 2_000, ..Drained::default() });
+        assert_eq!(drained, Report { completed: 2_000, ..Report::default() });
         let seen = seen.lock().unwrap();
         for n in 0..20 {
             let name = format!("acct-{n}");
@@ -394,7 +400,7 @@ mod tests {
             }
         };
         let drained = tenure.domain_worker().run(offsets((0..300).map(|n| ("a", n))), handler).await.unwrap();
-        assert_eq!((drained.succeeded, drained.gave_up), (300, 0));
+        assert_eq!((drained.completed, drained.failed), (300, 0));
     }
 
     #[tokio::test(start_paused = true)]
@@ -411,7 +417,7 @@ mod tests {
         };
         let source = offsets([("a", 1), ("a", 2), ("a", 3)]);
         let drained = tenure.domain_worker().run(source, handler).await.unwrap();
-        assert_eq!((drained.succeeded, drained.retried, drained.gave_up), (2, 3, 1));
+        assert_eq!((drained.completed, drained.retried, drained.failed), (2, 3, 1));
         assert_eq!(tries.load(Ordering::SeqCst), 4);
         assert_eq!(tenure.domain("a").try_acquire(2).await.unwrap(), Acquired::AlreadyFailed);
     }
@@ -446,7 +452,7 @@ mod tests {
             }
         };
         let drained = worker.run(offsets([("a", 1)]), handler).await.unwrap();
-        assert_eq!((drained.succeeded, drained.lost), (0, 1));
+        assert_eq!((drained.completed, drained.refused), (0, 1));
     }
 
     #[tokio::test]
@@ -468,7 +474,7 @@ mod tests {
         let drained = worker.run(offsets([("a", 1), ("a", 2)]), handler);
         let both = async { tokio::join!(drained, skipped) };
         let (drained, ()) = tokio::time::timeout(Duration::from_secs(60), both).await.expect("the next goes on");
-        assert_eq!(drained.unwrap().succeeded, 1);
+        assert_eq!(drained.unwrap().completed, 1);
         assert_eq!(tenure.domain("a").try_acquire(2).await.unwrap(), Acquired::AlreadyProcessed);
     }
 
@@ -493,7 +499,7 @@ mod tests {
         let items = offsets((0..3).map(|n| ("a", n)));
         tenure.domain("a").change().await.unwrap();
         let drained = tenure.domain_worker().run_until(items, handler, shutdown).await.unwrap();
-        assert_eq!(drained.succeeded, 1, "nothing more was begun");
+        assert_eq!(drained.completed, 1, "nothing more was begun");
         assert_eq!(tenure.domain("a").info().await.unwrap().lease, None);
     }
 

@@ -52,7 +52,7 @@ pub use handle::{ListPipelines, ListRuns, PipelineHandle, RunHandle, StartRun};
 pub use held::{ClaimStages, HeldStage};
 pub use orchestrator::Orchestrator;
 pub use recovery::Recovery;
-pub use runtime::{Segment, StageReport, Stages, Units};
+pub use runtime::{Segment, Stages, Units};
 pub use tenure_core::pipeline::{
     ARTIFACTS_MAX, Act, Advanced, Applied, Artifact, Attempt, Beat, Beaten, Claim, ClaimedUnit, Claims, Definition,
     Ended, Ending, Event, Filter, History, NewRun, NewSegment, PipelineInfo, Reason, Record, Recovered, Refusal, Run,

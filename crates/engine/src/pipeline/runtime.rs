@@ -12,7 +12,8 @@ use crate::queue::{to_json, to_json_kept};
 use crate::worker::context::Terms;
 use crate::worker::face::{Ask, Claimed, Face, Offer, Standing};
 use crate::worker::handler::Task;
-use crate::worker::{Context, Worker, ms, no_handlers};
+use crate::worker::parts::Part;
+use crate::worker::{Context, Report, Worker, ms, no_handlers};
 use crate::{Outcome, QueueShare, Result, Stop, Tenure, worker_name};
 use futures_util::future::{BoxFuture, try_join_all};
 use serde::Serialize;
@@ -54,27 +55,14 @@ struct Of {
     commit: Option<Commit>,
 }
 
-/// What a worker did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StageReport {
-    /// Units completed.
-    pub completed: u64,
-    /// Of those, units whose outputs were already there.
-    pub skipped: u64,
-    /// Stages split.
-    pub split: u64,
-    /// Attempts that failed.
-    pub failed: u64,
-    /// Units given back.
-    pub released: u64,
-    /// Endings refused because the lease was no longer held.
-    pub refused: u64,
-}
-
 /// A worker for the stages of a pipeline, being set up. Made by [`Tenure::stages`].
 pub type Stages = Worker<Units>;
 
+/// Runs that are advanced between two rounds of a worker that drains.
+const RUNS_PER_ROUND: u32 = 100;
+
 /// The face of a worker of stages and segments.
+#[derive(Clone)]
 pub struct Units {
     pipeline: String,
     lease: Option<Duration>,
@@ -205,6 +193,29 @@ impl Stages {
         self
     }
 
+    /// As a part of a worker of jobs.
+    pub(crate) fn part(self) -> Part {
+        Box::new(move |shared| {
+            let worker = shared.adopt(self);
+            Box::pin(async move {
+                let run = |worker: Stages| worker.run_until_either(shared.leaving(), shared.leaving_now());
+                if !shared.drain {
+                    return run(worker).await;
+                }
+                // Nobody else may make `READY` what follows from what is done here.
+                let (orchestrator, mut total) = (shared.tenure().orchestrator(), Report::default());
+                loop {
+                    let report = run(worker.clone()).await?;
+                    total += report;
+                    let advanced = orchestrator.advance(RUNS_PER_ROUND).await?;
+                    if report == Report::default() && advanced.runs + advanced.retried == 0 {
+                        return Ok(total);
+                    }
+                }
+            })
+        })
+    }
+
     /// Where artifacts are kept; by default the folder `artifacts`.
     #[must_use]
     pub fn artifacts(mut self, artifacts: impl ArtifactStore) -> Stages {
@@ -259,7 +270,6 @@ impl Face for Units {
     type Act = Act;
     type Ending = Ending;
     type Ended = Ended;
-    type Report = StageReport;
 
     const CLAIMS: &'static str = "stages";
 
@@ -334,7 +344,7 @@ impl Face for Units {
         Ok(answers.into_iter().map(|answer| answer.map_err(lost)).collect())
     }
 
-    fn count(report: &mut StageReport, ending: &Ending, answer: &Fenced<Ended>) {
+    fn count(report: &mut Report, ending: &Ending, answer: &Fenced<Ended>) {
         let counted = match (&ending.act, answer) {
             (_, Err(_)) => &mut report.refused,
             (Act::Complete { record, .. }, Ok(_)) => {

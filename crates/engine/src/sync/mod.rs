@@ -30,4 +30,5 @@ pub use tenure_core::sync::{
     SYNC_LEASE_MS_DEFAULT, Standing, State, Sync as SyncSummary, SyncClaim, SyncEvent, SyncFilter, SyncId, SyncInfo,
     SyncsPruned, SyncsRecovered, Unit, Verb, What,
 };
+pub(crate) use worker::chunks_of;
 pub use worker::{ChunkContext, Chunks, SyncWorker, Synced};

@@ -6,7 +6,8 @@
 //! chunk failed for good fails it.
 
 use super::{
-    Act, Beat, ChunkClaim, ClaimedChunk, Denied, Ended, Ending, IdleReason, Refused, SyncClaim, SyncId, SyncInfo, Unit,
+    Act, Beat, ChunkClaim, ClaimedChunk, Denied, Ended, Ending, IdleReason, Refused, State, SyncClaim, SyncId,
+    SyncInfo, Unit,
 };
 use crate::clock::Moment;
 use crate::heart::{Heart, Leases, Span};
@@ -14,7 +15,8 @@ use crate::signals::told;
 use crate::worker::context::Terms;
 use crate::worker::face::{Ask, Claimed, Face, Offer};
 use crate::worker::handler::Task;
-use crate::worker::{Context, Worker};
+use crate::worker::parts::{Part, Shared};
+use crate::worker::{Context, Report, Worker};
 use crate::{Error, Outcome, Result, Stop, Tenure};
 use futures_util::future::{BoxFuture, join_all, try_join_all};
 use std::fmt::Display;
@@ -169,14 +171,12 @@ impl SyncWorker {
         S: Into<Synced> + Send + 'static,
         E: Display + Send + 'static,
     {
-        let handler = Arc::new(handler);
-        self.face.handler = Some(Arc::new(move |cx| {
-            let handler = handler.clone();
-            Box::pin(async move {
-                let failed = |error: E| Stop::Retry { error: error.to_string(), after: None };
-                handler(cx).await.map(Into::into).map_err(failed)
-            })
-        }));
+        self.face.handler = Some(of(handler));
+        Ok(self.pass(shutdown).await?.0)
+    }
+
+    /// One pass, to its end or until `shutdown`; how far the sync has come, and what was done here.
+    async fn pass(mut self, shutdown: impl Future<Output = ()>) -> Result<(SyncInfo, Report)> {
         self.plan.drain = true;
         self.prepare()?;
         let (stop, stopping) = watch::channel(false);
@@ -185,15 +185,72 @@ impl SyncWorker {
         let Chunks { sync, lease_ms, tell, .. } = self.face.clone();
         let pass = Arc::new(Pass { tenure, sync, owner, lease_ms, heart, stopping, held });
         let (mut working, mut shutdown) = (std::pin::pin!(pass.run(self)), std::pin::pin!(shutdown));
-        let info = tokio::select! {
-            info = &mut working => info?,
+        let (info, report) = tokio::select! {
+            done = &mut working => done?,
             () = &mut shutdown => {
                 stop.send_replace(true);
                 working.await?
             }
         };
         tell.into_iter().for_each(|tell| tell(&info));
-        Ok(info)
+        Ok((info, report))
+    }
+}
+
+fn of<F, W, S, E>(handler: F) -> Handler
+where
+    F: Fn(ChunkContext) -> W + Send + Sync + 'static,
+    W: Future<Output = std::result::Result<S, E>> + Send + 'static,
+    S: Into<Synced> + Send + 'static,
+    E: Display + Send + 'static,
+{
+    let handler = Arc::new(handler);
+    Arc::new(move |cx| {
+        let handler = handler.clone();
+        Box::pin(async move {
+            let failed = |error: E| Stop::Retry { error: error.to_string(), after: None };
+            handler(cx).await.map(Into::into).map_err(failed)
+        })
+    })
+}
+
+/// The chunks of a matrix as a part of a worker of jobs: its passes, one after the other as they are planned.
+pub(crate) fn chunks_of<F, W, S, E>(matrix: String, handler: F) -> Part
+where
+    F: Fn(ChunkContext) -> W + Send + Sync + 'static,
+    W: Future<Output = std::result::Result<S, E>> + Send + 'static,
+    S: Into<Synced> + Send + 'static,
+    E: Display + Send + 'static,
+{
+    let handler = of(handler);
+    Box::new(move |shared| {
+        Box::pin(async move {
+            tokio::select! {
+                report = passes(&shared, &matrix, handler) => report,
+                () = shared.leaving_now() => Ok(Report::default()),
+            }
+        })
+    })
+}
+
+async fn passes(shared: &Shared, matrix: &str, handler: Handler) -> Result<Report> {
+    let mut total = Report::default();
+    loop {
+        // A matrix has at most one sync that has not ended, its newest (S6).
+        let newest = insist(|| shared.tenure().matrix(matrix).syncs().page(1)).await?.items.into_iter().next();
+        match newest.filter(|sync| sync.standing.open()) {
+            Some(sync) => {
+                let mut worker = shared.adopt(shared.tenure().sync_worker(sync.id, shared.owner()));
+                worker.face.handler = Some(handler.clone());
+                total += worker.pass(shared.leaving()).await?.1;
+            }
+            None if shared.drain => return Ok(total),
+            None => {}
+        }
+        tokio::select! {
+            () = shared.leaving() => return Ok(total),
+            () = tokio::time::sleep(LOOK_AGAIN) => {}
+        }
     }
 }
 
@@ -237,8 +294,6 @@ impl Face for Chunks {
     type Act = Act;
     type Ending = Ending;
     type Ended = Ended;
-    /// How far the sync has come is the report.
-    type Report = ();
 
     const CLAIMS: &'static str = "chunks";
 
@@ -321,7 +376,16 @@ impl Face for Chunks {
         Ok(answers.into_iter().map(|answer| answer.map_err(lost)).collect())
     }
 
-    fn count((): &mut (), _: &Ending, _: &Fenced<Ended>) {}
+    fn count(report: &mut Report, ending: &Ending, answer: &Fenced<Ended>) {
+        let counted = match (&ending.act, answer) {
+            (_, Err(_)) => &mut report.refused,
+            (Act::Complete { .. }, Ok(_)) => &mut report.completed,
+            (Act::Fail { .. }, Ok(Ended { state: State::Failed, .. })) => &mut report.failed,
+            (Act::Fail { .. }, Ok(_)) => &mut report.retried,
+            (Act::Release, Ok(_)) => &mut report.released,
+        };
+        *counted += 1;
+    }
 }
 
 /// A worker over one sync: what is held and closed beside its chunks.
@@ -337,7 +401,8 @@ struct Pass {
 }
 
 impl Pass {
-    async fn run(self: &Arc<Self>, worker: SyncWorker) -> Result<SyncInfo> {
+    async fn run(self: &Arc<Self>, worker: SyncWorker) -> Result<(SyncInfo, Report)> {
+        let mut report = Report::default();
         // Before any handler can take the runtime for itself.
         let taken = self.take().await.ok().flatten();
         let (left, leaving) = watch::channel(false);
@@ -348,15 +413,15 @@ impl Pass {
         }
         loop {
             let stopped = told(self.stopping.clone());
-            worker.clone().work(Some(self.heart.clone()), stopped, std::future::pending()).await?;
+            report += worker.clone().work(Some(self.heart.clone()), stopped, std::future::pending()).await?;
             if let Some(info) = self.close().await? {
-                return Ok(info);
+                return Ok((info, report));
             }
             if self.stopped() {
                 // A claim of the sync that is under way is answered first: what it brings is given back too.
                 left.send_replace(true);
                 keeping.join_next().await;
-                return self.leave().await;
+                return Ok((self.leave().await?, report));
             }
         }
     }

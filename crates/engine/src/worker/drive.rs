@@ -1,6 +1,5 @@
 //! The thin driver around a [`Shift`]: carries its orders out and tells it what came of them.
 
-use super::Worker;
 use super::context::Context;
 use super::face::{Ask, Claimed, Face, Id, Offer};
 use super::finisher::{Due, Finisher};
@@ -8,6 +7,7 @@ use super::outcome::Stop;
 use super::run::{self, Common, Floor};
 use super::running::RunningUnits;
 use super::shift::{Event, Order, Shift};
+use super::{Report, Worker};
 use crate::clock::Moment;
 use crate::heart::{self, Cancelled, Heart, Hold, Leases};
 use crate::outage::OfStore;
@@ -59,11 +59,11 @@ pub(super) async fn drive<F: Face>(
     heart: Option<Arc<Heart<F::Unit>>>,
     leave: impl Future<Output = ()>,
     leave_now: impl Future<Output = ()>,
-) -> Result<F::Report> {
+) -> Result<Report> {
     let Worker { face, plan, cancel_grace, timeout_grace, hooks, .. } = worker;
     let (points, around) = (worker.terms.points.clone(), worker.terms.around().clone());
     let common = Arc::new(Common { face: Arc::new(face), terms: Arc::new(worker.terms), hooks, heart });
-    let report = Arc::new(Mutex::new(F::Report::default()));
+    let report = Arc::new(Mutex::new(Report::default()));
     let (finisher, endings) = Finisher::start(common.clone(), report.clone());
     let (drop_all, dropped) = watch::channel(false);
     let mut driver = Driver {

@@ -1,10 +1,10 @@
 //! What the worker asks of a face: how its units are claimed, begun and ended. All else is the same for jobs, stages,
 //! segments, chunks and offsets.
 
-use super::Worker;
 use super::context::{Context, Terms};
 use super::handler::Task;
 use super::outcome::{Outcome, Stop};
+use super::{Report, Worker};
 use crate::heart::{Hold, Leases, NOT_KEPT, Span};
 use crate::outage::OfStore;
 use crate::{Error, Result};
@@ -73,8 +73,6 @@ pub trait Face: Send + Sync + Sized + 'static {
     type Ending: Clone + Send + Sync;
     /// The answer to one that was accepted.
     type Ended: Copy + Debug + Send;
-    /// What was done, counted.
-    type Report: Copy + Default + Send;
 
     /// What waits for a store that is away, as outages are told of it.
     const CLAIMS: &'static str;
@@ -150,7 +148,7 @@ pub trait Face: Send + Sync + Sized + 'static {
     ) -> impl Future<Output = std::result::Result<Vec<Fenced<Self::Ended>>, StoreError>> + Send;
 
     /// Counts an ending that was answered.
-    fn count(report: &mut Self::Report, ending: &Self::Ending, answer: &Fenced<Self::Ended>);
+    fn count(report: &mut Report, ending: &Self::Ending, answer: &Fenced<Self::Ended>);
 }
 
 /// A face whose worker has all its handlers before it runs.

@@ -3,6 +3,7 @@
 //! Always true: an ending is sent until the store has answered it, or the lease is known to be gone. Sent twice, it is
 //! answered as the first time (L12), so a connection lost in between does no harm.
 
+use super::Report;
 use super::context::Context;
 use super::face::Face;
 use super::outcome::Stop;
@@ -66,7 +67,7 @@ pub(super) struct Finisher {
 
 impl Finisher {
     /// Begins, and gives the one place where endings are left.
-    pub(super) fn start<F: Face>(common: Arc<Common<F>>, report: Arc<Mutex<F::Report>>) -> (Finisher, DropBox<F>) {
+    pub(super) fn start<F: Face>(common: Arc<Common<F>>, report: Arc<Mutex<Report>>) -> (Finisher, DropBox<F>) {
         let (due, to_write) = unbounded_channel();
         let unsettled = Arc::new(AtomicUsize::new(0));
         let writing = Writing { common, report, unsettled: unsettled.clone(), silent: AtomicBool::new(true) };
@@ -88,7 +89,7 @@ impl Drop for Finisher {
 
 struct Writing<F: Face> {
     common: Arc<Common<F>>,
-    report: Arc<Mutex<F::Report>>,
+    report: Arc<Mutex<Report>>,
     unsettled: Arc<AtomicUsize>,
     /// Nothing was said yet about a store that does not answer.
     silent: AtomicBool,

@@ -37,6 +37,7 @@ pub(crate) struct Handlers {
     of_kind: BTreeMap<String, Handler>,
     of_any: Option<Handler>,
     queues: Vec<&'static str>,
+    doubled: Option<String>,
 }
 
 impl Handlers {
@@ -84,18 +85,33 @@ impl Handlers {
         Fut: Future<Output = Kept> + Send + 'static,
     {
         let handler = Arc::new(handler);
-        self.of_any = Some(Arc::new(move |cx| {
+        let any: Handler = Arc::new(move |cx| {
             let handler = handler.clone();
             let run: Pin<Box<dyn Future<Output = Kept> + Send>> = Box::pin(async move { handler(cx).await });
             Task::spawn(run)
-        }));
+        });
+        if self.of_any.replace(any).is_some() {
+            self.doubled = Some("any".to_owned());
+        }
     }
 
     fn insert<J: Job>(&mut self, handler: impl Fn(Context) -> Task<Option<String>> + Send + Sync + 'static) {
-        self.of_kind.insert(J::KIND.to_owned(), Arc::new(handler));
+        if self.of_kind.insert(J::KIND.to_owned(), Arc::new(handler)).is_some() {
+            self.doubled = Some(J::KIND.to_owned());
+        }
         if !self.queues.contains(&J::QUEUE) {
             self.queues.push(J::QUEUE);
         }
+    }
+
+    /// Whether nothing can be run.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.of_kind.is_empty() && self.of_any.is_none()
+    }
+
+    /// A kind that has two handlers, of which only one would ever be called.
+    pub(crate) fn doubled(&self) -> Option<&str> {
+        self.doubled.as_deref()
     }
 
     /// The kinds to claim; `None` is all.

@@ -1,9 +1,10 @@
 //! Jobs, as a worker has them.
 
 use super::context::{Context, Terms};
-use super::face::{Ask, Claimed, Face, Offer, Standing};
+use super::face::{Ask, Claimed, Face, Offer};
 use super::handler::{Handlers, Task};
 use super::outcome::{self, Outcome};
+use super::parts::Beside;
 use super::{QueueShare, Report, Worker};
 use crate::Result;
 use crate::clock::Moment;
@@ -28,6 +29,10 @@ pub struct Jobs {
     pub(super) queues: Vec<String>,
     /// Whether it claims ahead of free slots.
     pub(super) prefetches: bool,
+    /// What works beside them.
+    pub(super) beside: Beside,
+    /// Whether upkeep runs beside the work.
+    pub(super) upkeep: bool,
     pub(super) limits: Mutex<Option<(Moment, bool)>>,
 }
 
@@ -75,7 +80,6 @@ impl Face for Jobs {
     type Act = Act;
     type Ending = Ending;
     type Ended = Ended;
-    type Report = Report;
 
     const CLAIMS: &'static str = "claims";
 
@@ -90,6 +94,9 @@ impl Face for Jobs {
         }
         bounds::within("prefetch", plan.prefetch as u64, 0, super::CONCURRENCY_MAX)?;
         bounds::within("lease_ms", super::ms(face.lease), bounds::LEASE_MS.0, bounds::LEASE_MS.1)?;
+        if let Some(kind) = face.handlers.doubled() {
+            return Err(Invalid::new(bounds::Code::OutOfBounds, "handlers", "one for each kind", kind).into());
+        }
         let known = face.handlers.kinds();
         if known.as_ref().is_some_and(Vec::is_empty) {
             return Err(super::no_handlers());
@@ -184,8 +191,6 @@ impl Face for Jobs {
         *counted += 1;
     }
 }
-
-impl Standing for Jobs {}
 
 impl Jobs {
     /// Whether a limit is set on any queue of the worker, or on the engine; believed for a while.

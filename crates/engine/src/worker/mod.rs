@@ -45,6 +45,7 @@ mod hooks;
 mod jobs;
 mod name;
 mod outcome;
+pub(crate) mod parts;
 pub(crate) mod points;
 mod run;
 mod running;
@@ -63,6 +64,7 @@ use context::Terms;
 pub use face::Face;
 use face::Standing;
 pub use jobs::Jobs;
+use parts::{Shared, together};
 pub(crate) use points::Points;
 use serde::Serialize;
 use shift::{Plan, Share};
@@ -71,6 +73,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::bounds::{self, Code, Invalid};
+use tokio::sync::watch;
 
 /// Handlers at once, unless said otherwise: enough to hide the store's answers, few enough for a laptop.
 const CONCURRENCY: usize = 10;
@@ -112,21 +115,39 @@ impl<S: Into<String>> From<S> for QueueShare {
     }
 }
 
-/// What a worker did.
+/// What a worker did, of whichever face.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Report {
-    /// Jobs completed.
+    /// Units completed.
     pub completed: u64,
-    /// Jobs that failed for good.
+    /// Of those, stages and segments whose outputs were already there.
+    pub skipped: u64,
+    /// Stages split.
+    pub split: u64,
+    /// Units that failed for good; of stages each attempt that failed, as whether it is tried again is not the worker's to
+    /// say.
     pub failed: u64,
     /// Attempts that failed and will be tried again.
     pub retried: u64,
     /// Attempts put off.
     pub snoozed: u64,
-    /// Jobs given back.
+    /// Units given back.
     pub released: u64,
     /// Endings refused because the lease was no longer held.
     pub refused: u64,
+}
+
+impl std::ops::AddAssign for Report {
+    fn add_assign(&mut self, other: Report) {
+        self.completed += other.completed;
+        self.skipped += other.skipped;
+        self.split += other.split;
+        self.failed += other.failed;
+        self.retried += other.retried;
+        self.snoozed += other.snoozed;
+        self.released += other.released;
+        self.refused += other.refused;
+    }
 }
 
 /// A worker, being set up: of jobs, made by [`Tenure::worker`], unless another face is named.
@@ -144,7 +165,7 @@ impl Tenure {
     #[must_use]
     pub fn worker(&self) -> Worker {
         let lease = Duration::from_millis(bounds::LEASE_MS_DEFAULT);
-        Worker::of(self, worker_name(), Jobs { lease, ..Jobs::default() })
+        Worker::of(self, worker_name(), Jobs { lease, upkeep: true, ..Jobs::default() })
     }
 }
 
@@ -248,7 +269,7 @@ impl<F: Face> Worker<F> {
         heart: Option<Arc<Heart<F::Unit>>>,
         leave: impl Future<Output = ()>,
         leave_now: impl Future<Output = ()>,
-    ) -> Result<F::Report> {
+    ) -> Result<Report> {
         drive::drive(self, heart, leave, leave_now).await
     }
 }
@@ -256,7 +277,7 @@ impl<F: Face> Worker<F> {
 impl<F: Standing> Worker<F> {
     /// Works until `shutdown`; then stops claiming, gives back what has not begun, and lets handlers end within the
     /// grace before they are told to stop.
-    pub async fn run_until(self, shutdown: impl Future<Output = ()>) -> Result<F::Report> {
+    pub async fn run_until(self, shutdown: impl Future<Output = ()>) -> Result<Report> {
         self.run_until_either(shutdown, std::future::pending()).await
     }
 
@@ -265,14 +286,14 @@ impl<F: Standing> Worker<F> {
         mut self,
         shutdown: impl Future<Output = ()>,
         now: impl Future<Output = ()>,
-    ) -> Result<F::Report> {
+    ) -> Result<Report> {
         self.prepare()?;
         let heart = self.heart().await?;
         self.work(Some(heart), shutdown, now).await
     }
 
     /// Works until SIGINT or SIGTERM; a second one does not wait for handlers.
-    pub async fn run_until_signalled(self) -> Result<F::Report> {
+    pub async fn run_until_signalled(self) -> Result<Report> {
         let (first, second) = crate::signals::two()?;
         self.run_until_either(first, second).await
     }
@@ -285,12 +306,107 @@ impl<F: Standing> Worker<F> {
     }
 
     /// Works until nothing is due any more: for tests, and for work run by another scheduler.
-    pub async fn drain(self) -> Result<F::Report> {
+    pub async fn drain(self) -> Result<Report> {
         self.until_idle().run_until(std::future::pending()).await
     }
 }
 
 impl Worker {
+    /// Works until `shutdown`; then stops claiming, gives back what has not begun, and lets handlers end within the
+    /// grace before they are told to stop.
+    pub async fn run_until(self, shutdown: impl Future<Output = ()>) -> Result<Report> {
+        self.run_until_either(shutdown, std::future::pending()).await
+    }
+
+    /// The same, and from `now` on waits for no handler: they are dropped and their work given back.
+    pub async fn run_until_either(
+        mut self,
+        shutdown: impl Future<Output = ()>,
+        now: impl Future<Output = ()>,
+    ) -> Result<Report> {
+        let ((leave, _), (leave_now, _)) = (watch::channel(false), watch::channel(false));
+        let shared = Shared::of(&self, &leave, &leave_now);
+        let tenure = self.terms.tenure.clone();
+        let (upkeep, beside) = (self.face.upkeep && !self.plan.drain, self.face.beside.take());
+        let mut parts: Vec<_> = beside.into_iter().map(|part| part(shared.clone())).collect();
+        if parts.is_empty() || !self.face.handlers.is_empty() {
+            self.prepare()?;
+            let heart = self.heart().await?;
+            parts.push(Box::pin(async move {
+                let (leave, now) = (shared.leaving(), shared.leaving_now());
+                self.work(Some(heart), leave, now).await
+            }));
+        }
+        let upkeep = async move {
+            if upkeep {
+                tenure.upkeep().await;
+            }
+        };
+        together(parts, leave, leave_now, shutdown, now, upkeep).await
+    }
+
+    /// Works until SIGINT or SIGTERM; a second one does not wait for handlers.
+    pub async fn run_until_signalled(self) -> Result<Report> {
+        let (first, second) = crate::signals::two()?;
+        self.run_until_either(first, second).await
+    }
+
+    /// Ends by itself when nothing is due any more.
+    #[must_use]
+    pub fn until_idle(mut self) -> Worker {
+        self.plan.drain = true;
+        self
+    }
+
+    /// Works until nothing is due any more: for tests, and for work run by another scheduler. Nothing is kept up meanwhile.
+    pub async fn drain(self) -> Result<Report> {
+        self.until_idle().run_until(std::future::pending()).await
+    }
+
+    /// Whether [upkeep](Tenure::upkeep) (recovery, schedules, the orchestrator, pruning) runs beside the work, as it does
+    /// unless this switches it off. Any number of workers may do it.
+    #[must_use]
+    pub fn upkeep(mut self, upkeep: bool) -> Worker {
+        self.face.upkeep = upkeep;
+        self
+    }
+
+    /// Works on the stages and segments of a pipeline too, as [set up](Tenure::stages) here. Name, state, concurrency and
+    /// graces are this worker's.
+    #[must_use]
+    pub fn stages(mut self, stages: crate::pipeline::Stages) -> Worker {
+        self.face.beside.add(stages.part());
+        self
+    }
+
+    /// Works on the chunks of a matrix's syncs too, one pass after the other as they are planned, with this
+    /// `async fn(ChunkContext) -> Result<rows, error>`.
+    #[must_use]
+    pub fn chunks<H, W, S, E>(mut self, matrix: impl Into<String>, handler: H) -> Worker
+    where
+        H: Fn(crate::sync::ChunkContext) -> W + Send + Sync + 'static,
+        W: Future<Output = std::result::Result<S, E>> + Send + 'static,
+        S: Into<crate::sync::Synced> + Send + 'static,
+        E: std::fmt::Display + Send + 'static,
+    {
+        self.face.beside.add(crate::sync::chunks_of(matrix.into(), handler));
+        self
+    }
+
+    /// Works on the offsets of domains too, as they come from `source`, with this `async fn(Work) -> Result<(), error>`. It
+    /// holds them under this worker's name, and under a lease.
+    #[must_use]
+    pub fn domains<S, H, W, E>(mut self, source: S, handler: H) -> Worker
+    where
+        S: crate::domain::Source,
+        H: Fn(crate::domain::Work) -> W + Send + Sync + 'static,
+        W: Future<Output = std::result::Result<(), E>> + Send + 'static,
+        E: std::fmt::Display + Send + 'static,
+    {
+        self.face.beside.add(crate::domain::offsets_of(source, handler));
+        self
+    }
+
     /// Serves this queue too: a name, or a [`QueueShare`] with a weight or a limit. Without any, the queues of the
     /// handlers' own job types are served.
     #[must_use]

@@ -137,6 +137,8 @@ pub(crate) struct Shift<U: Claimed> {
     round: VecDeque<usize>,
     /// Whether this round has found anything.
     found: bool,
+    /// Whether it passed over a queue that was at its own limit.
+    passed_over: bool,
     /// The claim that is under way.
     asked: Option<Asked>,
     /// Units in hand whose handler has not begun.
@@ -158,6 +160,7 @@ impl<U: Claimed> Shift<U> {
             phase: Phase::Open,
             round: VecDeque::new(),
             found: false,
+            passed_over: false,
             asked: None,
             waiting: VecDeque::new(),
             marking: Vec::new(),
@@ -177,9 +180,9 @@ impl<U: Claimed> Shift<U> {
             Event::Look => self.rest_until = self.rest_until.filter(|until| now >= *until),
             Event::Claimed { offer: Offer { units, again_in, limited, held }, unsettled } => {
                 self.limited = limited;
-                let nothing_left = units.is_empty() && !unsettled && !held;
+                let nothing_left = units.is_empty() && !unsettled && !held && !self.passed_over;
                 self.claimed(units, again_in, now, &mut orders);
-                if self.rest_until.is_some() && unsettled && self.plan.drain {
+                if self.rest_until.is_some() && (unsettled || self.passed_over) && self.plan.drain {
                     self.rest_until = Some(now.after(SETTLE));
                 }
                 // What an ending puts back, or a slot it frees, is still to come.
@@ -369,7 +372,7 @@ impl<U: Claimed> Shift<U> {
             return Some(((0..self.plan.queues.len()).collect(), most));
         }
         if self.round.is_empty() {
-            self.found = false;
+            (self.found, self.passed_over) = (false, false);
             self.begin_round();
         }
         while let Some(queue) = self.round.pop_front() {
@@ -379,6 +382,7 @@ impl<U: Claimed> Shift<U> {
             if room > 0 {
                 return Some((vec![queue], room));
             }
+            self.passed_over = true;
         }
         // Every queue that has work left is at its own limit: a vacated slot begins the next round.
         None

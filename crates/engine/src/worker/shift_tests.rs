@@ -241,3 +241,20 @@ fn draining_waits_for_what_others_hold() {
     assert_eq!(shift.step(Event::Look, at(301)), [claim(2, 2)]);
     assert_eq!(shift.step(claimed(vec![]), at(302)), [Order::Over]);
 }
+
+#[test]
+fn a_draining_shift_comes_back_to_a_queue_that_was_at_its_own_limit() {
+    let share = |name: &str, concurrency| Share { name: name.into(), weight: 1, concurrency };
+    let queues = vec![share("a", Some(1)), share("b", None)];
+    let mut shift = Shift::new(Plan { queues, concurrency: 4, prefetch: 0, grace: Duration::ZERO, drain: true });
+    assert_eq!(shift.step(Event::Look, at(0)), [claim_from("a", 1, 1)]);
+    assert_eq!(shift.step(claimed(vec![job(1, 7, "a")]), at(1))[1], claim_from("b", 3, 3));
+    assert_eq!(shift.step(claimed(vec![]), at(2)), []);
+    assert_eq!(shift.step(Event::Look, at(3)), [claim_from("b", 3, 3)], "the other is at its limit");
+    assert_eq!(shift.step(Event::Vacated(unit(1, 7)), at(4)), [], "a claim is under way");
+    assert_eq!(shift.step(claimed(vec![]), at(5)), [], "it is not over: the first has not been asked since");
+    let soon = shift.next().expect("a short rest");
+    assert_eq!(shift.step(Event::Look, soon), [claim_from("b", 4, 4)]);
+    assert_eq!(shift.step(claimed(vec![]), soon), [claim_from("a", 1, 1)]);
+    assert_eq!(shift.step(claimed(vec![]), soon), [Order::Over]);
+}

@@ -4,7 +4,7 @@ use super::read;
 use super::row::asked;
 use crate::PostgresStore;
 use crate::upkeep::first;
-use crate::value::{Answers, get};
+use crate::value::{Answers, get, some_word};
 use serde_json::json;
 use tenure_core::domain::{Change, DomainInfo, Recovered, Skip, Skipped};
 use tenure_store::{Result, StoreError};
@@ -17,12 +17,7 @@ pub(super) async fn skip(store: &PostgresStore, skips: Vec<Skip>) -> Result<Vec<
         let sql = "select ord, word, told, fact from tenure.domain_each('skip', $1, $2)";
         let params = [(&asked as _, Type::JSONB), (&store.actor.as_str() as _, Type::TEXT)];
         let rows = store.database.write_patiently(sql, &params).await?;
-        answers.take(&round, &rows, |_, row| match get::<&str>(row, "word")? {
-            "SKIPPED" => Ok(Skipped::Skipped),
-            "ALREADY_PROCESSED" => Ok(Skipped::AlreadyProcessed),
-            "ALREADY_FAILED" => Ok(Skipped::AlreadyFailed),
-            word => Err(StoreError::broken(format!("`{word}` is no answer to a skip"))),
-        })?;
+        answers.take(&round, &rows, |_, row| some_word(row, "word", Skipped::parse))?;
     }
     answers.all()
 }

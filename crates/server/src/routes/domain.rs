@@ -82,7 +82,7 @@ pub(super) fn routes(api: &mut Api) {
         &request::SKIP,
         name,
         |app, (name, offset)| async move {
-            Ok(Json(reply::Skipped::from(app.ask(app.operator().domain(&name).skip(offset)).await?)))
+            Ok(Json(reply::Skipped { result: app.ask(app.operator().domain(&name).skip(offset)).await? }))
         },
     );
 }

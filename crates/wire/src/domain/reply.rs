@@ -67,13 +67,7 @@ impl From<domain::Failed> for Finished {
 #[schema(as = DomainSkipped)]
 pub struct Skipped {
     /// `SKIPPED`, `ALREADY_PROCESSED` or `ALREADY_FAILED`.
-    pub result: &'static str,
-}
-
-impl From<domain::Skipped> for Skipped {
-    fn from(skipped: domain::Skipped) -> Skipped {
-        Skipped { result: skipped.as_str() }
-    }
+    pub result: domain::Skipped,
 }
 
 /// A page of domains, by name.

@@ -107,9 +107,11 @@ fn error(how: &str, err: &Capture) -> String {
 
 /// What a worker did, in words.
 pub(super) fn summary(report: &Report) -> String {
-    let Report { completed, failed, retried, snoozed, released, refused } = *report;
+    let Report { completed, skipped, split, failed, retried, snoozed, released, refused } = *report;
     let mut said = format!("{completed} completed, {failed} failed");
     let rest = [
+        (skipped, "of them done before"),
+        (split, "split"),
         (retried, "to be tried again"),
         (snoozed, "put off"),
         (released, "given back"),

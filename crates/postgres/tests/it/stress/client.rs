@@ -386,8 +386,7 @@ impl Client {
     /// A call of plain SQL was refused, or broke.
     async fn refused(&mut self, held: &Held, met: tokio_postgres::Error) -> Result<(), Trouble> {
         let db = met.as_db_error().filter(|db| db.code().code() == "TE020");
-        let Some(lost) = db.and_then(|db| LostReason::ALL.into_iter().find(|lost| db.detail() == Some(lost.as_str())))
-        else {
+        let Some(lost) = db.and_then(|db| db.detail().and_then(LostReason::parse)) else {
             return Err(met.into());
         };
         self.lost(held, lost, "in a transaction");

@@ -1,41 +1,24 @@
 //! What a look at a store's health found, and what to do about it.
 
-use std::fmt;
+use crate::words::words;
 
-/// How bad it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// As it should be.
-    Fine,
-    /// Worth knowing.
-    Note,
-    /// Will hurt some day.
-    Warning,
-    /// A promise of this software does not hold like this.
-    Wrong,
-}
-
-impl Level {
-    /// The word used on every surface.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Level::Fine => "fine",
-            Level::Note => "note",
-            Level::Warning => "warning",
-            Level::Wrong => "wrong",
-        }
-    }
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+words! {
+    /// How bad it is.
+    Level {
+        /// As it should be.
+        Fine = "fine",
+        /// Worth knowing.
+        Note = "note",
+        /// Will hurt some day.
+        Warning = "warning",
+        /// A promise of this software does not hold like this.
+        Wrong = "wrong",
     }
 }
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Finding {
     /// What was looked at.
     pub topic: &'static str,
