@@ -21,7 +21,7 @@ use tenure_core::sync::ClaimedChunk;
 use tenure_core::{Invalid, Token};
 use tenure_store::{Place, TransactionError};
 
-/// An open transaction of a driver, as [`Tenure::enqueue_in`] and its siblings take it.
+/// An open transaction of a driver, as [`in_tx`](crate::queue::Enqueue::in_tx) and its siblings take it.
 ///
 /// Implemented for `tokio_postgres::Transaction`; and for `rusqlite::Transaction`, `rusqlite::Savepoint` and, where one
 /// was begun by hand, `rusqlite::Connection`. A transaction of rusqlite cannot be sent to another thread, and neither can
@@ -181,7 +181,7 @@ impl Verbs<'_> {
         Ok(tx.complete_chunk(&self.tenure.store.place(), chunk, owner, row_count, cursor).await?)
     }
 
-    /// Makes the caller's transaction fenced by a chunk's lease, as [`held_in`](Tenure::held_in) does by a job's.
+    /// Makes the caller's transaction fenced by a chunk's lease, as [`held_in`](Verbs::held_in) does by a job's.
     pub async fn chunk_held_in<T: CallerTransaction>(
         self,
         tx: &mut T,

@@ -94,7 +94,16 @@ fn jobs_have_the_form_of_the_wire() {
     );
     shown(tenure::Bulk { done: 1, passed_over: 2 }, r#"{"done":1,"passed_over":2}"#);
     shown(
-        tenure::Report { completed: 1, skipped: 7, split: 8, failed: 2, retried: 3, snoozed: 4, released: 5, refused: 6 },
+        tenure::Report {
+            completed: 1,
+            skipped: 7,
+            split: 8,
+            failed: 2,
+            retried: 3,
+            snoozed: 4,
+            released: 5,
+            refused: 6,
+        },
         r#"{"completed":1,"skipped":7,"split":8,"failed":2,"retried":3,"snoozed":4,"released":5,"refused":6}"#,
     );
 }

@@ -58,8 +58,8 @@ async fn a_worker_works_through_offsets() -> Result<()> {
     let messages = [("acct-42", 1), ("acct-42", 2), ("acct-43", 1)];
 
     let worker = tenure.domain_worker().holder("worker-7").lease(Duration::from_secs(30)).concurrency(64);
-    let drained = worker.run(offsets(messages), |work: Work| async move { apply(&work.domain, work.offset).await });
+    let report = worker.run(offsets(messages), |work: Work| async move { apply(&work.domain, work.offset).await });
 
-    assert_eq!(drained.await?.succeeded, 3);
+    assert_eq!(report.await?.completed, 3);
     Ok(())
 }

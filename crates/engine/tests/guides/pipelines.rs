@@ -58,10 +58,7 @@ async fn a_run_goes_through_its_stages() -> tenure::Result<()> {
         .handle("encode", join) // once, when all segments are DONE
         .handle("publish", prepare)
         .commit("publish", upload); // last, after the outputs are recorded, while the lease is held
-    tokio::select! {
-        report = stages.run_until(shutdown) => drop(report?),
-        () = tenure.upkeep() => {} // the orchestrator among others; `tenure serve` does it too
-    }
+    tenure.worker().concurrency(8).stages(stages).run_until(shutdown).await?; // or run_until_signalled()
 
     assert_eq!(run.info().await?.status, RunStatus::Done);
     let parts: String = run.output("publish").await?;

@@ -36,7 +36,7 @@ async fn upkeep_is_a_future_to_run_beside_the_work() -> tenure::Result<()> {
     let your_work = std::future::ready(());
 
     tokio::select! {
-        () = tenure.upkeep() => {} // fires what is due, until it is dropped; `tenure serve` does it too
+        () = tenure.upkeep() => {} // fires what is due, until it is dropped
         () = your_work => {}
     }
     Ok(())
