@@ -21,11 +21,12 @@ async fn resize(cx: Context, job: Resize) -> Outcome<String> {
 #[tokio::main]
 pub(crate) async fn main() -> tenure::Result<()> {
     let tenure = Tenure::open("memory:").await?; // or sqlite:tenure.db, or postgres://…
-    let id = tenure.enqueue(Resize { asset: 42 }).await?.id;
+    let id = tenure.enqueue(Resize { asset: 42 }).key("asset-42").await?.id;
 
-    // In a service: `.run_until_signalled()`. Drained, it ends when nothing is left to do.
-    let report = tenure.worker().concurrency(16).handle(resize).drain().await?;
+    // Drained, it ends when nothing is left to do.
+    let report = tenure.worker().concurrency(16).handle(resize).drain().await?; // or run_until_signalled()
+    let file: String = tenure.job(id).wait().await?;
     assert_eq!((report.completed, report.refused), (1, 0));
-    println!("job {id} is {} with {}", tenure.job(id).info().await?.status, tenure.job(id).wait::<String>().await?);
+    println!("job {id} is {} with {file}", tenure.job(id).info().await?.status);
     Ok(())
 }

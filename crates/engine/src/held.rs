@@ -10,6 +10,15 @@ use std::sync::Arc;
 use tenure_core::Token;
 
 /// A unit that is held: a job, a stage or segment, a chunk, an offset. What was claimed is reached through it.
+///
+/// It is ended once: a second ending does not compile.
+///
+/// ```compile_fail,E0382
+/// # async fn ended_twice(job: tenure::queue::HeldJob) -> tenure::Result<()> {
+/// job.complete(&()).await?;
+/// job.release().await?;
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct Held<U> {
     pub(crate) tenure: Tenure,

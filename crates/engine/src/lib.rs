@@ -72,7 +72,7 @@ use tenure_store::Store;
 
 pub use chance::by_policy;
 pub use clock::Moment;
-/// The drivers, of the versions whose transactions [`Enqueue::in_tx`](crate::queue::Enqueue::in_tx) and its siblings take.
+/// The drivers, of the versions whose transactions [`in_tx`](queue::Enqueue::in_tx) and its siblings take.
 pub use connect::{rusqlite, tokio_postgres};
 pub use error::{Error, KeyHolder, Refused};
 pub use held::{Held, NotEnded};

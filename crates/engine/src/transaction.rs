@@ -21,7 +21,7 @@ use tenure_core::sync::ClaimedChunk;
 use tenure_core::{Invalid, Token};
 use tenure_store::{Place, TransactionError};
 
-/// An open transaction of a driver, as [`Enqueue::in_tx`](crate::queue::Enqueue::in_tx) and its siblings take it.
+/// An open transaction of a driver, as [`in_tx`](crate::queue::Enqueue::in_tx) and its siblings take it.
 ///
 /// Implemented for `tokio_postgres::Transaction`; and for `rusqlite::Transaction`, `rusqlite::Savepoint` and, where one
 /// was begun by hand, `rusqlite::Connection`. A transaction of rusqlite cannot be sent to another thread, and neither can
