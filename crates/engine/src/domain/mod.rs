@@ -1,6 +1,6 @@
 //! Domains: exclusive, first-in first-out processing of numbered offsets for each key, under a fencing token.
 //!
-//! [`Tenure::domain`] is a handle on one of them, with the verbs of its document. [`DomainWorker`] is the orchestrator
+//! [`Tenure::domain`](crate::Tenure::domain) is a handle on one of them, with the verbs of its document. [`DomainWorker`] is the orchestrator
 //! that the document leaves outside: it feeds offsets, follows hints, waits between tries.
 //!
 //! ```
