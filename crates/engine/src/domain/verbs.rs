@@ -48,7 +48,7 @@ impl Verbs<'_> {
         Ok(self.tenure.store.domains(after, state, limit).await?)
     }
 
-    /// Asks for an offset, as [`Domain::try_acquire`] does.
+    /// Asks for an offset, as [`DomainHandle::try_acquire`](super::DomainHandle::try_acquire) does.
     pub async fn domain_try_acquire(self, acquire: Acquire) -> Result<Acquired> {
         acquire.check()?;
         only(self.tenure.store.domain_acquire(vec![acquire]).await?)?.map_err(Error::from)
