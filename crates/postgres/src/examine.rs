@@ -8,7 +8,6 @@ use crate::upkeep::first;
 use crate::value::get;
 use tenure_store::{Finding, Level, Result};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 /// From this age on a transaction holds back vacuum long enough for claims to feel the dead rows (C1).
 const OLD_TRANSACTION_S: i64 = 60;
@@ -18,7 +17,7 @@ const DEAD_ROWS: i64 = 100_000;
 pub(crate) async fn examine(store: &PostgresStore) -> Result<Vec<Finding>> {
     let schema = store.database.schema();
     let sql = include_str!("../queries/store/examine.sql");
-    let row = first(store.database.read(sql, &[(&schema, Type::TEXT)]).await?)?;
+    let row = first(store.database.read(sql, &[&schema]).await?)?;
     let mut findings = vec![durability(&row)?, standbys(&row)?, server(&row)?, settings(&row)?];
     findings.push(functions(migrate::installed(&store.database).await?));
     findings.push(role(&row)?);

@@ -12,14 +12,13 @@
 pub use crate::sync::{chunk_held, complete_chunk};
 
 use crate::error;
-use crate::pool::Param;
+use crate::pool::typed;
 use crate::queue::enqueue::{self, Columns};
 use crate::queue::finish;
 use crate::value::get;
 use tenure_core::queue::{Ended, Ending, Enqueued, JobId, NewJob, Status};
 use tenure_core::{LostReason, Token};
 use tenure_store::{Place, StoreError, TransactionError};
-use tokio_postgres::types::Type;
 use tokio_postgres::{Row, Transaction};
 
 /// Adds jobs, all or none, in this order; claimable once the caller has committed. They were checked.
@@ -31,8 +30,8 @@ pub async fn enqueue(
     let schema = schema(place)?;
     let columns = Columns::of(jobs);
     let (sql, tell) = (localized(schema, enqueue::SQL_BESIDE), localized(schema, TELL));
-    let params = columns.params();
-    let queues: [Param<'_>; 1] = [(columns.queues(), Type::TEXT_ARRAY)];
+    let (params, queues) = (columns.params(), columns.queues());
+    let (params, queues) = (typed(&params), typed(&[queues]));
     // Sent one behind the other. If the first is refused, so is the second, and only the first can say why.
     let (added, told) = tokio::join!(transaction.query_typed(&sql, &params), transaction.query_typed(&tell, &queues));
     let rows = added.map_err(met)?;
@@ -48,18 +47,23 @@ const TELL: &str =
 pub async fn finish(transaction: &Transaction<'_>, place: &Place, ending: &Ending) -> Result<Ended, TransactionError> {
     let schema = schema(place)?;
     let Ending { job, owner, token, act } = ending;
-    let params: [Param<'_>; 8] = [
-        (&job.0, Type::INT8),
-        (owner, Type::TEXT),
-        (&token.0, Type::INT8),
-        (&act.verb().as_str(), Type::TEXT),
-        (&finish::result(act), Type::TEXT),
-        (&finish::error(act), Type::TEXT),
-        (&finish::delay_ms(act), Type::INT8),
-        (&finish::chance(act), Type::FLOAT8),
-    ];
     let sql = localized(schema, "select status, already from tenure.finish_one($1, $2, $3, $4, $5, $6, $7, $8)");
-    let row = one(transaction.query_typed(&sql, &params).await.map_err(met)?)?;
+    let row = one(transaction
+        .query_typed(
+            &sql,
+            &typed(&[
+                &job.0,
+                owner,
+                &token.0,
+                &act.verb().as_str(),
+                &finish::result(act),
+                &finish::error(act),
+                &finish::delay_ms(act),
+                &finish::chance(act),
+            ]),
+        )
+        .await
+        .map_err(met)?)?;
     let word: &str = get(&row, "status")?;
     let status = Status::parse(word).ok_or_else(|| StoreError::broken(format!("status `{word}`")))?;
     Ok(Ended { status, already: get(&row, "already")? })
@@ -76,8 +80,7 @@ pub async fn held(
     token: Token,
 ) -> Result<(), TransactionError> {
     let sql = localized(schema(place)?, "select tenure.held($1, $2, $3)");
-    let params: [Param<'_>; 3] = [(&job.0, Type::INT8), (&owner, Type::TEXT), (&token.0, Type::INT8)];
-    transaction.query_typed(&sql, &params).await.map(drop).map_err(met)
+    transaction.query_typed(&sql, &typed(&[&job.0, &owner, &token.0])).await.map(drop).map_err(met)
 }
 
 pub(crate) fn schema(place: &Place) -> Result<&str, TransactionError> {

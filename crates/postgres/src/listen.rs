@@ -7,6 +7,7 @@
 
 use crate::address::PostgresOptions;
 use crate::connect::{Connector, Session, Way};
+use crate::pool::typed;
 use crate::queue::EVERY_QUEUE;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +15,6 @@ use std::time::Duration;
 use tenure_store::{Result, Signals};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
-use tokio_postgres::types::{ToSql, Type};
 
 /// Queues waiting to be told of. When it is full, others find the work by looking.
 const TOLD_MAX: usize = 1_024;
@@ -172,7 +172,7 @@ impl Listener {
             }
             let queues: Vec<&String> = self.untold.iter().collect();
             let sql = "select pg_notify($1, q) from unnest($2::text[]) as q";
-            let params: [(&(dyn ToSql + Sync), Type); 2] = [(&self.channel, Type::TEXT), (&queues, Type::TEXT_ARRAY)];
+            let params = typed(&[&self.channel, &queues]);
             // With nothing to tell it asks whether anyone is there.
             answered(self.patience, session.query_typed(sql, &params)).await?;
             self.untold.clear();

@@ -6,7 +6,7 @@
 //! Whoever migrates is often a superuser, so nothing that others could have planted is run: see [`trust`].
 
 use crate::error;
-use crate::pool::Database;
+use crate::pool::{Database, typed};
 use crate::trust::{self, Place};
 use crate::upkeep::first;
 use crate::value::get;
@@ -16,7 +16,6 @@ use std::sync::OnceLock;
 use tenure_store::{Result, StoreError};
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::Type;
 
 const MIGRATIONS: &[(&str, &str)] = &[
     ("0001_queue", include_str!("../migrations/0001_queue.sql")),
@@ -186,7 +185,7 @@ async fn found(database: &Database) -> Result<Option<Found>> {
     let sql = "select to_regclass($1 || '.migration') is not null as there,
                       to_regclass($1 || '.functions') is not null as listed,
                       to_regprocedure($1 || '.installed()') is not null as tells";
-    let row = first(database.read(sql, &[(&schema, Type::TEXT)]).await?)?;
+    let row = first(database.read(sql, &[&schema]).await?)?;
     if !get::<bool>(&row, "there")? {
         return Ok(None);
     }
@@ -250,7 +249,7 @@ async fn attempt(database: &Database, drop_first: bool) -> std::result::Result<(
     transaction.batch_execute("set local lock_timeout = '5s'").await?;
     transaction.batch_execute(trust::SAFE_PATH).await?;
     let turn = "select pg_advisory_xact_lock(hashtextextended('tenure migration ' || $1, 0))";
-    transaction.query_typed(turn, &[(&schema, Type::TEXT)]).await?;
+    transaction.query_typed(turn, &typed(&[&schema])).await?;
     // The names of schema and role were checked to be plain identifiers.
     match trust::check(&transaction, schema, true).await? {
         // Plainly: one that somebody else makes at this moment is not ours.
@@ -284,7 +283,7 @@ async fn attempt(database: &Database, drop_first: bool) -> std::result::Result<(
         transaction.batch_execute(&database.localized(sql)).await?;
         let note = database.localized("insert into tenure.migration (version, name) values ($1, $2)");
         let version = version as i32;
-        transaction.query_typed(&note, &[(&version, Type::INT4), (name, Type::TEXT)]).await?;
+        transaction.query_typed(&note, &typed(&[&version, name])).await?;
     }
     if drop_first {
         let drop = database.localized(include_str!("../queries/store/drop_functions.sql"));
@@ -300,8 +299,7 @@ async fn attempt(database: &Database, drop_first: bool) -> std::result::Result<(
     let note = "insert into tenure.functions (release, digest) values ($1, $2)
                 on conflict (only_row) do update
                    set release = excluded.release, digest = excluded.digest, installed_at = now()";
-    let params = [(&ours.release as _, Type::TEXT), (&ours.digest as _, Type::TEXT)];
-    transaction.query_typed(&database.localized(note), &params).await?;
+    transaction.query_typed(&database.localized(note), &typed(&[&ours.release, &ours.digest])).await?;
     let settle = database.localized(include_str!("../queries/store/settle_functions.sql"));
     transaction.batch_execute(&settle).await?;
     // What somebody made meanwhile under a name of ours was replaced, and would still be theirs.

@@ -24,8 +24,41 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
-/// A typed parameter.
-pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
+/// A parameter.
+pub(crate) type Param<'a> = &'a dyn Sent;
+
+/// A value that says its type in the database, so that no statement has to be prepared to learn it.
+pub(crate) trait Sent: ToSql + Sync {
+    fn sql_type(&self) -> Type;
+}
+
+/// The types of parameters. A value has the first of them that can hold it.
+const TYPES: [Type; 13] = [
+    Type::TEXT,
+    Type::INT8,
+    Type::INT4,
+    Type::BOOL,
+    Type::FLOAT8,
+    Type::TIMESTAMPTZ,
+    Type::JSONB,
+    Type::TEXT_ARRAY,
+    Type::INT8_ARRAY,
+    Type::INT4_ARRAY,
+    Type::FLOAT8_ARRAY,
+    Type::TIMESTAMPTZ_ARRAY,
+    Type::BYTEA_ARRAY,
+];
+
+impl<T: ToSql + Sync> Sent for T {
+    fn sql_type(&self) -> Type {
+        TYPES.into_iter().find(T::accepts).expect("every parameter has one of these types")
+    }
+}
+
+/// Parameters as the driver takes them.
+pub(crate) fn typed<'a>(params: &[Param<'a>]) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
+    params.iter().map(|param| (*param as _, param.sql_type())).collect()
+}
 
 /// Rows, unless the statement was refused for a reason that its caller can act on.
 pub(crate) type Answer = std::result::Result<Vec<Row>, Refused>;
@@ -303,8 +336,9 @@ struct UnderWay {
 impl UnderWay {
     async fn ask(&self, sql: &str, params: &[Param<'_>], wrapped: bool) -> Asked {
         let connection = self.connection.as_ref().expect("it is there until the end");
+        let params = typed(params);
         if !wrapped && !connection.misled() {
-            let answer = connection.query_typed(sql, params).await;
+            let answer = connection.query_typed(sql, &params).await;
             if answer.is_err() {
                 // The server tells of a failure before it has undone the transaction: nothing that the caller does next
                 // should meet its locks. This is answered when they are gone.
@@ -317,7 +351,7 @@ impl UnderWay {
         let (begun, answer, ended) = tokio::join!(
             biased;
             connection.batch_execute(BEGIN),
-            connection.query_typed(sql, params),
+            connection.query_typed(sql, &params),
             connection.batch_execute("commit"),
         );
         begun?;

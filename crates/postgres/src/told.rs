@@ -7,7 +7,6 @@ use crate::queue::EVERY_QUEUE;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use tenure_store::Result;
-use tokio_postgres::types::Type;
 
 /// Of more queues than this nothing is told but that any may have work.
 const TOLD_MAX: usize = 1_000;
@@ -44,7 +43,7 @@ impl PostgresStore {
         }
         let channel = format!("{}_wake", self.database.schema());
         let sql = "select pg_notify($1, q) from unnest($2::text[]) as q";
-        self.database.write(sql, &[(&channel, Type::TEXT), (&queues, Type::TEXT_ARRAY)]).await.map(drop)
+        self.database.write(sql, &[&channel, &queues]).await.map(drop)
     }
 }
 

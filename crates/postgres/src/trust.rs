@@ -10,12 +10,11 @@
 
 use crate::error;
 use crate::names::RoleNames;
-use crate::pool::{Database, Pooled};
+use crate::pool::{Database, Pooled, typed};
 use crate::upkeep::first;
 use crate::value::get;
 use tenure_store::{Result, StoreError};
 use tokio_postgres::Transaction;
-use tokio_postgres::types::Type;
 
 /// Names that are written down without a schema mean PostgreSQL's own; temporary tables come last, not first.
 pub(crate) const SAFE_PATH: &str = "set local search_path = pg_catalog, pg_temp";
@@ -58,7 +57,7 @@ pub(crate) async fn check(transaction: &Transaction<'_>, schema: &str, migrating
     let name: String = get(&first(transaction.query_typed(name, &[]).await.map_err(failed)?)?, "name")?;
     let owner = RoleNames::of(&name, schema).owner();
     let sql = include_str!("../queries/store/trust.sql");
-    let params = [(&schema as _, Type::TEXT), (&owner as _, Type::TEXT), (&migrating as _, Type::BOOL)];
+    let params = typed(&[&schema, &owner, &migrating]);
     let row = first(transaction.query_typed(sql, &params).await.map_err(failed)?)?;
     let asking: String = get(&row, "asking")?;
     if let Some(what) = get::<Option<String>>(&row, "what")? {

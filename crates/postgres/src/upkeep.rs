@@ -10,7 +10,6 @@ use tenure_core::queue::{Pruned, Recovered};
 use tenure_core::{Actor, Epoch, Time, Token};
 use tenure_store::{Finding, Place, Result, Store, StoreError, Upkeep};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 fn epoch(row: &Row) -> Result<Epoch> {
     Ok(Epoch { count: get::<i32>(row, "epoch")? as u32, base: Token(get(row, "base")?) })
@@ -40,7 +39,7 @@ impl Upkeep for PostgresStore {
     async fn recover(&self, leases_max: u32) -> Result<Recovered> {
         let max = leases_max as i32;
         let sql = "select leases, requeued, failed from tenure.recover($1, null)";
-        let row = first(self.database.write(sql, &[(&max, Type::INT4)]).await?)?;
+        let row = first(self.database.write(sql, &[&max]).await?)?;
         let count = |column| get::<i32>(&row, column).map(|n| n as u32);
         let recovered = Recovered { leases: count("leases")?, requeued: count("requeued")?, failed: count("failed")? };
         if recovered.requeued > 0 {
@@ -52,7 +51,7 @@ impl Upkeep for PostgresStore {
     async fn prune(&self, max: u32) -> Result<Pruned> {
         let max = max as i32;
         let sql = "select jobs, receipts, keys, sightings from tenure.prune($1)";
-        let row = first(self.database.write(sql, &[(&max, Type::INT4)]).await?)?;
+        let row = first(self.database.write(sql, &[&max]).await?)?;
         let count = |column| get::<i32>(&row, column).map(|n| n as u32);
         Ok(Pruned {
             jobs: count("jobs")?,
@@ -70,7 +69,7 @@ impl Upkeep for PostgresStore {
 
     async fn new_epoch(&self) -> Result<Epoch> {
         let (sql, by) = ("select epoch, base from tenure.new_epoch($1)", self.actor.as_str());
-        epoch(&first(self.database.write(sql, &[(&by, Type::TEXT)]).await?)?)
+        epoch(&first(self.database.write(sql, &[&by]).await?)?)
     }
 
     fn acting_as(&self, actor: Actor) -> Arc<dyn Store> {
@@ -79,8 +78,7 @@ impl Upkeep for PostgresStore {
 
     async fn changes(&self, subject: Subject) -> Result<Vec<Changed>> {
         let sql = include_str!("../queries/store/changes.sql");
-        let params = [(&subject.face.as_str() as _, Type::TEXT), (&subject.name as _, Type::TEXT)];
-        self.database.read(sql, &params).await?.iter().map(changed).collect()
+        self.database.read(sql, &[&subject.face.as_str(), &subject.name]).await?.iter().map(changed).collect()
     }
 
     async fn ready(&self) -> Result<()> {

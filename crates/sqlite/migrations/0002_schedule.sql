@@ -51,3 +51,10 @@ CREATE TABLE tenure_firing (
     job      INTEGER NOT NULL,
     PRIMARY KEY (schedule, slot)
 ) STRICT, WITHOUT ROWID;
+
+-- Schedules as they are read.
+CREATE VIEW tenure_schedule_shown AS
+    SELECT name, revision, cron, zone, catch_up, paused, created_at, updated_at, next_at, last_slot, last_fired_at, last_job,
+           fired, missed, missed_at, queue, kind, payload, priority, attempts_max, timeout_ms, ordering_key, limit_key,
+           backoff_initial_ms, backoff_factor, backoff_max_ms, backoff_jitter
+    FROM tenure_schedule;

@@ -162,6 +162,19 @@ CREATE INDEX tenure_sync_event_sync ON tenure_sync_event (sync);
 -- Repeated refusals of one token for one reason are counted into one event.
 CREATE UNIQUE INDEX tenure_sync_event_refused ON tenure_sync_event (sync, chunk_hash, token, lost) WHERE what = 'refused';
 
+-- Syncs and chunks as they are read.
+CREATE VIEW tenure_sync_job_shown AS
+    SELECT id, matrix_id, priority, created_at, skip_if_synced_within_ms, attempts_max, crashes, crashes_max, planned,
+           token, claimed_at, locked_by, locked_until, lease_ms, told, beats, last_beat_at, longest_gap_ms,
+           completed_at, failed_at, error_message, reason,
+           done_available, done_completed, done_failed, done_skipped, done_rows, done_began_at, done_last_at
+    FROM tenure_sync_job;
+CREATE VIEW tenure_sync_chunk_shown AS
+    SELECT sync, matrix_id, chunk_hash, ord, payload, attempt, attempts_max, last_synced_at, row_count, cursor,
+           token, claimed_at, locked_by, locked_until, lease_ms, told, beats, last_beat_at, longest_gap_ms,
+           completed_at, failed_at, error_message, reason
+    FROM tenure_sync_chunk;
+
 -- Syncs and chunks in the words of their document (Q11). Instants are RFC 3339 text; the state is as of one instant.
 CREATE VIEW tenure_sync_jobs AS
 WITH clock (now) AS MATERIALIZED (SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER))

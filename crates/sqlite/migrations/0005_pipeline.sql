@@ -161,6 +161,13 @@ BEGIN
     SELECT RAISE(ABORT, 'the token of a stage must grow with every claim (L2)');
 END;
 
+-- Units as they are read.
+CREATE VIEW tenure_unit_shown AS
+    SELECT id, run, pipeline, stage, segment, needs, priority, lease_ms, attempts_max, backoff, segmented, split, status, reason,
+           retry_at, attempt, input, output, error, progress, record, token, owner, granted_ms, granted_at, expires_at, beats,
+           last_beat_at, longest_gap_ms, changed_at
+    FROM tenure_unit;
+
 -- The stages in the words of their document (Q11).
 CREATE VIEW tenure_stages AS
     SELECT id, run, pipeline, stage, nullif(segment, '') AS segment, status, reason, attempt,

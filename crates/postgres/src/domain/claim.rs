@@ -8,7 +8,6 @@ use tenure_core::Token;
 use tenure_core::domain::{Acquire, Acquired, Answer, Refused};
 use tenure_store::{Result, StoreError};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 pub(super) async fn acquire(store: &PostgresStore, acquires: Vec<Acquire>) -> Result<Vec<Answer<Acquired>>> {
     let mut answers = Answers::new(acquires.len());
@@ -24,7 +23,7 @@ pub(super) async fn acquire(store: &PostgresStore, acquires: Vec<Acquire>) -> Re
             |it| json!({"name": *it.domain, "at_offset": it.offset, "holder": it.holder.as_deref(), "lease_ms": it.lease_ms}),
         );
         if let Some(asked) = asked {
-            let rows = store.database.write_patiently(sql, &[(&asked, Type::JSONB)]).await?;
+            let rows = store.database.write_patiently(sql, &[&asked]).await?;
             answers.take(&round, &rows, |it, row| acquired(it.offset, row, get(row, "word")?, "told", "fact"))?;
         }
     }

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use tenure_core::domain::{Advance, Advanced, Answer, Beaten, Failed, Held, Succeeded};
 use tenure_store::Result;
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 fn succeeded(row: &Row) -> Result<Answer<Succeeded>> {
     match get::<&str>(row, "word")? {
@@ -21,7 +20,7 @@ pub(super) async fn succeed(store: &PostgresStore, writes: Vec<Held>) -> Result<
     let mut answers = Answers::new(writes.len());
     for round in rounds(writes, |held| held.domain.clone()) {
         let sql = "select ord, word, hint from tenure.domain_succeed($1)";
-        let rows = store.database.write_patiently(sql, &[(&asked(&round, held), Type::JSONB)]).await?;
+        let rows = store.database.write_patiently(sql, &[&asked(&round, held)]).await?;
         answers.take(&round, &rows, |_, row| succeeded(row))?;
     }
     answers.all()
@@ -35,7 +34,7 @@ pub(super) async fn advance(store: &PostgresStore, advances: Vec<Advance>) -> Re
             json!({"name": *it.domain, "at_offset": it.next, "token": it.token.0, "holder": holder, "lease_ms": lease_ms})
         });
         let sql = "select ord, word, hint, next_offset, next_word, next_told from tenure.domain_succeed($1, true)";
-        let rows = store.database.write_patiently(sql, &[(&asked, Type::JSONB)]).await?;
+        let rows = store.database.write_patiently(sql, &[&asked]).await?;
         answers.take(&round, &rows, |_, row| {
             let succeeded = match succeeded(row)? {
                 Ok(succeeded) => succeeded,
@@ -56,7 +55,7 @@ pub(super) async fn fail(store: &PostgresStore, writes: Vec<Held>) -> Result<Vec
     let round: Vec<(usize, Held)> = writes.into_iter().enumerate().collect();
     if let Some(asked) = asked(&round, held) {
         let sql = "select ord, word, told, fact from tenure.domain_in_turn('fail', $1)";
-        let rows = store.database.write_patiently(sql, &[(&asked, Type::JSONB)]).await?;
+        let rows = store.database.write_patiently(sql, &[&asked]).await?;
         answers.take(&round, &rows, |_, row| {
             let fact = number(row, "fact")?;
             Ok(Ok(match get::<&str>(row, "word")? {
@@ -73,7 +72,7 @@ pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Held>) -> Result
     let mut answers = Answers::new(beats.len());
     for round in rounds(beats, |held| held.domain.clone()) {
         let sql = "select ord, word, until from tenure.domain_heartbeat($1)";
-        let rows = store.database.write(sql, &[(&asked(&round, held), Type::JSONB)]).await?;
+        let rows = store.database.write(sql, &[&asked(&round, held)]).await?;
         answers.take(&round, &rows, |_, row| match get::<&str>(row, "word")? {
             "RENEWED" => Ok(Ok(Beaten { lease_expires_at: at_opt(row, "until")? })),
             word => refused(word).map(Err),

@@ -8,15 +8,13 @@ use crate::value::{Answers, get, some_word};
 use serde_json::json;
 use tenure_core::domain::{Change, DomainInfo, Recovered, Skip, Skipped};
 use tenure_store::{Result, StoreError};
-use tokio_postgres::types::Type;
 
 pub(super) async fn skip(store: &PostgresStore, skips: Vec<Skip>) -> Result<Vec<Skipped>> {
     let mut answers = Answers::new(skips.len());
     let round: Vec<(usize, Skip)> = skips.into_iter().enumerate().collect();
     if let Some(asked) = asked(&round, |skip| json!({"name": *skip.domain, "at_offset": skip.offset})) {
         let sql = "select ord, word, told, fact from tenure.domain_each('skip', $1, $2)";
-        let params = [(&asked as _, Type::JSONB), (&store.actor.as_str() as _, Type::TEXT)];
-        let rows = store.database.write_patiently(sql, &params).await?;
+        let rows = store.database.write_patiently(sql, &[&asked, &store.actor.as_str()]).await?;
         answers.take(&round, &rows, |_, row| some_word(row, "word", Skipped::parse))?;
     }
     answers.all()
@@ -29,21 +27,14 @@ pub(super) async fn change(store: &PostgresStore, name: &str, change: Change) ->
     let takeovers_max = change.takeovers_max.flatten().map(|max| max as i32);
     let by = store.actor.as_str();
     let sql = "select tenure.domain_change($1, $2, $3, $4, $5)";
-    let params = [
-        (&name as _, Type::TEXT),
-        (&names as _, Type::TEXT_ARRAY),
-        (&max_retries as _, Type::INT4),
-        (&takeovers_max as _, Type::INT4),
-        (&by as _, Type::TEXT),
-    ];
-    store.database.write_patiently(sql, &params).await?;
+    store.database.write_patiently(sql, &[&name, &names, &max_retries, &takeovers_max, &by]).await?;
     read::domain(store, name).await?.ok_or_else(|| StoreError::broken("the domain that was just changed is gone"))
 }
 
 pub(super) async fn recover(store: &PostgresStore, max: u32) -> Result<Recovered> {
     let max = max as i32;
     let sql = "select expired, failed from tenure.domain_recover($1)";
-    let row = first(store.database.write(sql, &[(&max, Type::INT4)]).await?)?;
+    let row = first(store.database.write(sql, &[&max]).await?)?;
     let count = |column| get::<i32>(&row, column).map(|n| n as u32);
     Ok(Recovered { expired: count("expired")?, failed: count("failed")? })
 }

@@ -6,7 +6,6 @@ use crate::value::page;
 use tenure_core::Page;
 use tenure_core::domain::{DomainInfo, Event, State, in_order};
 use tenure_store::Result;
-use tokio_postgres::types::Type;
 
 pub(super) async fn domain(store: &PostgresStore, name: &str) -> Result<Option<DomainInfo>> {
     Ok(list(store, Some(name), None, None, 1).await?.items.into_iter().next())
@@ -32,15 +31,12 @@ async fn list(
     let (ask, state) = (i64::from(limit) + 1, state.map(State::as_str));
     let rows = store
         .database
-        .read(
-            "select * from tenure.list_domains($1, $2, $3, $4)",
-            &[(&only, Type::TEXT), (&after, Type::TEXT), (&ask, Type::INT8), (&state, Type::TEXT)],
-        )
+        .read("select * from tenure.list_domains($1, $2, $3, $4)", &[&only, &after, &ask, &state])
         .await?;
     page(&rows, limit, row::info)
 }
 
 pub(super) async fn events(store: &PostgresStore, name: &str) -> Result<Vec<Event>> {
-    let rows = store.database.read(include_str!("../../queries/domain/events.sql"), &[(&name, Type::TEXT)]).await?;
+    let rows = store.database.read(include_str!("../../queries/domain/events.sql"), &[&name]).await?;
     Ok(in_order(rows.iter().map(row::event).collect::<Result<_>>()?))
 }

@@ -8,7 +8,6 @@ use tenure_core::Token;
 use tenure_core::pipeline::{Claim, ClaimedUnit, Claims, RECOVERED_PER_CLAIM, RunId, compose_input};
 use tenure_store::Result;
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 pub(super) async fn claim(store: &PostgresStore, claim: Claim) -> Result<Option<Claims>> {
     let stages: Vec<&str> = claim.stages.iter().map(String::as_str).collect::<BTreeSet<_>>().into_iter().collect();
@@ -18,14 +17,7 @@ pub(super) async fn claim(store: &PostgresStore, claim: Claim) -> Result<Option<
         .database
         .write(
             "select * from tenure.claim_units($1, $2, $3, $4, $5, $6)",
-            &[
-                (&claim.pipeline, Type::TEXT),
-                (&stages, Type::TEXT_ARRAY),
-                (&claim.owner, Type::TEXT),
-                (&max, Type::INT4),
-                (&lease_ms, Type::INT8),
-                (&recover, Type::INT4),
-            ],
+            &[&claim.pipeline, &stages, &claim.owner, &max, &lease_ms, &recover],
         )
         .await?;
     if let [row] = rows.as_slice()

@@ -8,14 +8,13 @@ use tenure_core::LostReason;
 use tenure_core::pipeline::{Act, Beat, Beaten, Ended, Ending, Record, Refusal, Status};
 use tenure_core::retry::Retry;
 use tenure_store::{Fenced, Result, StoreError};
-use tokio_postgres::types::Type;
 
 pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Beat>) -> Result<Vec<Fenced<Beaten>>> {
     let mut answers = Answers::new(beats.len());
     for round in rounds(beats, |beat| beat.unit.clone()) {
         let asked: Value = round.iter().map(|(_, beat)| asked(beat)).collect();
         let sql = "select ord, lease_expires_at, lost from tenure.beat_units($1)";
-        let rows = store.database.write(sql, &[(&asked, Type::JSONB)]).await?;
+        let rows = store.database.write(sql, &[&asked]).await?;
         answers.take(&round, &rows, |_, row| match at_opt(row, "lease_expires_at")? {
             Some(lease_expires_at) => Ok(Ok(Beaten { lease_expires_at })),
             None => some_word(row, "lost", LostReason::parse).map(Err),
@@ -69,20 +68,20 @@ pub(super) async fn finish(store: &PostgresStore, ending: Ending) -> Result<std:
             .write(
                 "select * from tenure.finish_unit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
                 &[
-                    (&unit.run.0, Type::INT8),
-                    (&unit.stage, Type::TEXT),
-                    (&segment, Type::TEXT),
-                    (&owner, Type::TEXT),
-                    (&token.0, Type::INT8),
-                    (&verb, Type::TEXT),
-                    (&output, Type::TEXT),
-                    (&record, Type::TEXT),
-                    (&error, Type::TEXT),
-                    (&never, Type::TEXT),
-                    (&delay, Type::INT8),
-                    (&chance, Type::FLOAT8),
-                    (&names, Type::TEXT_ARRAY),
-                    (&inputs, Type::TEXT_ARRAY),
+                    &unit.run.0,
+                    &unit.stage,
+                    &segment,
+                    &owner,
+                    &token.0,
+                    &verb,
+                    &output,
+                    &record,
+                    &error,
+                    &never,
+                    &delay,
+                    &chance,
+                    &names,
+                    &inputs,
                 ],
             )
             .await?,

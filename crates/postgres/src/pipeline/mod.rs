@@ -17,7 +17,6 @@ use tenure_core::pipeline::{
     Unit, downstream,
 };
 use tenure_store::{Fenced, PipelineStore, Result, StoreError, WAKE_ORCHESTRATOR, wake_of_pipeline};
-use tokio_postgres::types::Type;
 
 /// Looks at a key whose run is being removed, at most.
 const START_TRIES: u32 = 5;
@@ -41,16 +40,7 @@ impl PipelineStore for PostgresStore {
         let sql = include_str!("../../queries/pipeline/apply.sql");
         let made = self
             .database
-            .write(
-                sql,
-                &[
-                    (&definition.name, Type::TEXT),
-                    (&version, Type::INT4),
-                    (&definition.encode(), Type::TEXT),
-                    (&stages, Type::TEXT_ARRAY),
-                    (&self.actor.as_str(), Type::TEXT),
-                ],
-            )
+            .write(sql, &[&definition.name, &version, &definition.encode(), &stages, &self.actor.as_str()])
             .await?;
         if !made.is_empty() {
             return Ok(Ok(Applied::Created));
@@ -63,14 +53,14 @@ impl PipelineStore for PostgresStore {
     async fn pipeline(&self, name: &str, version: Option<u32>) -> Result<Option<PipelineInfo>> {
         let version = version.map(|version| version as i32);
         let sql = "select * from tenure.show_pipeline($1, $2)";
-        let rows = self.database.read(sql, &[(&name, Type::TEXT), (&version, Type::INT4)]).await?;
+        let rows = self.database.read(sql, &[&name, &version]).await?;
         rows.first().map(row::pipeline).transpose()
     }
 
     async fn pipelines(&self, after: Option<&str>, limit: u32) -> Result<Page<PipelineInfo>> {
         let ask = i64::from(limit) + 1;
         let sql = include_str!("../../queries/pipeline/definitions.sql");
-        let rows = self.database.read(sql, &[(&after, Type::TEXT), (&ask, Type::INT8)]).await?;
+        let rows = self.database.read(sql, &[&after, &ask]).await?;
         page(&rows, limit, row::pipeline)
     }
 
@@ -99,13 +89,7 @@ impl PipelineStore for PostgresStore {
                 self.database
                     .write(
                         "select * from tenure.start_run($1, $2, $3, $4, $5)",
-                        &[
-                            (&run.pipeline, Type::TEXT),
-                            (&version, Type::INT4),
-                            (&run.input, Type::TEXT),
-                            (&stages, Type::JSONB),
-                            (&run.key, Type::TEXT),
-                        ],
+                        &[&run.pipeline, &version, &run.input, &stages, &run.key],
                     )
                     .await?,
             )?;
@@ -134,7 +118,7 @@ impl PipelineStore for PostgresStore {
 
     async fn advance_runs(&self, max: u32) -> Result<Advanced> {
         let max = max as i32;
-        let row = first(self.database.write("select * from tenure.advance_runs($1)", &[(&max, Type::INT4)]).await?)?;
+        let row = first(self.database.write("select * from tenure.advance_runs($1)", &[&max]).await?)?;
         let count = |column| get::<i32>(&row, column).map(|n| n as u32);
         let pipelines: Vec<String> = get(&row, "pipelines")?;
         self.wake_pipelines(pipelines.iter().map(String::as_str), false);
@@ -150,7 +134,7 @@ impl PipelineStore for PostgresStore {
     async fn recover_units(&self, max: u32) -> Result<Recovered> {
         let max = max as i32;
         let sql = "select * from tenure.recover_pipeline($1, null, null)";
-        let row = first(self.database.write(sql, &[(&max, Type::INT4)]).await?)?;
+        let row = first(self.database.write(sql, &[&max]).await?)?;
         let count = |column| get::<i32>(&row, column).map(|n| n as u32);
         let recovered = Recovered { returned: count("returned")?, failed: count("failed")? };
         if recovered != Recovered::default() {
@@ -187,16 +171,7 @@ impl PipelineStore for PostgresStore {
             self.database
                 .write(
                     "select * from tenure.operate_run($1, $2, $3, $4, $5, $6, $7, $8)",
-                    &[
-                        (&id.0, Type::INT8),
-                        (&word, Type::TEXT),
-                        (&why, Type::TEXT),
-                        (&stages, Type::TEXT_ARRAY),
-                        (&segments, Type::TEXT_ARRAY),
-                        (&begin, Type::TEXT_ARRAY),
-                        (&later, Type::TEXT_ARRAY),
-                        (&self.actor.as_str(), Type::TEXT),
-                    ],
+                    &[&id.0, &word, &why, &stages, &segments, &begin, &later, &self.actor.as_str()],
                 )
                 .await?,
         )?;
@@ -211,10 +186,10 @@ impl PipelineStore for PostgresStore {
 
     async fn run(&self, id: RunId) -> Result<Option<(Run, Vec<StageInfo>)>> {
         let sql = "select * from tenure.show_run($1)";
-        let rows = self.database.read(sql, &[(&id.0, Type::INT8)]).await?;
+        let rows = self.database.read(sql, &[&id.0]).await?;
         let Some(run) = rows.first().map(row::run).transpose()? else { return Ok(None) };
         let sql = "select * from tenure.show_stages($1)";
-        let rows = self.database.read(sql, &[(&id.0, Type::INT8)]).await?;
+        let rows = self.database.read(sql, &[&id.0]).await?;
         Ok(Some((run, rows.iter().map(row::stage).collect::<Result<_>>()?)))
     }
 
@@ -222,43 +197,31 @@ impl PipelineStore for PostgresStore {
         let status = filter.status.map(RunStatus::as_str);
         let (before, ask) = (before.map_or(i64::MAX, |id| id.0), i64::from(limit) + 1);
         let sql = include_str!("../../queries/pipeline/runs.sql");
-        let rows = self
-            .database
-            .read(
-                sql,
-                &[(&filter.pipeline, Type::TEXT), (&status, Type::TEXT), (&before, Type::INT8), (&ask, Type::INT8)],
-            )
-            .await?;
+        let rows = self.database.read(sql, &[&filter.pipeline, &status, &before, &ask]).await?;
         page(&rows, limit, row::run)
     }
 
     async fn segments(&self, id: RunId, stage: &str, after: Option<i64>, limit: u32) -> Result<Page<Unit>> {
         let (after, ask) = (after.unwrap_or(0), i64::from(limit) + 1);
         let sql = "select * from tenure.show_segments($1, $2, $3, $4)";
-        let params = [
-            (&id.0 as &(dyn tokio_postgres::types::ToSql + Sync), Type::INT8),
-            (&stage, Type::TEXT),
-            (&after, Type::INT8),
-            (&ask, Type::INT8),
-        ];
-        let rows = self.database.read(sql, &params).await?;
+        let rows = self.database.read(sql, &[&id.0, &stage, &after, &ask]).await?;
         page(&rows, limit, row::unit)
     }
 
     async fn run_history(&self, id: RunId, limit: u32) -> Result<History> {
         let limit = i64::from(limit);
         let sql = include_str!("../../queries/pipeline/attempts.sql");
-        let rows = self.database.read(sql, &[(&id.0, Type::INT8), (&limit, Type::INT8)]).await?;
+        let rows = self.database.read(sql, &[&id.0, &limit]).await?;
         let attempts = rows.iter().rev().map(row::attempt).collect::<Result<_>>()?;
         let sql = include_str!("../../queries/pipeline/events.sql");
-        let rows = self.database.read(sql, &[(&id.0, Type::INT8), (&limit, Type::INT8)]).await?;
+        let rows = self.database.read(sql, &[&id.0, &limit]).await?;
         Ok(History { attempts, events: rows.iter().rev().map(row::event).collect::<Result<_>>()? })
     }
 
     async fn prune_runs(&self, max: u32) -> Result<u32> {
         let (max, kept) = (max as i32, RETENTION_MS as i64);
         let sql = "select tenure.prune_runs($1, $2) as pruned";
-        let row = first(self.database.write(sql, &[(&max, Type::INT4), (&kept, Type::INT8)]).await?)?;
+        let row = first(self.database.write(sql, &[&max, &kept]).await?)?;
         Ok(get::<i32>(&row, "pruned")? as u32)
     }
 }

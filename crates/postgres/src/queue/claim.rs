@@ -8,7 +8,6 @@ use tenure_core::Token;
 use tenure_core::queue::{Claim, ClaimedJob, Claims, Grants, Idle, JobId, Sight};
 use tenure_store::{Result, StoreError};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 const SQL: &str = "select * from tenure.claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
 
@@ -76,18 +75,18 @@ async fn look(
         .write(
             SQL,
             &[
-                (&claim.queues, Type::TEXT_ARRAY),
-                (&claim.kinds, Type::TEXT_ARRAY),
-                (&claim.owner, Type::TEXT),
-                (&max, Type::INT4),
-                (&lease_ms, Type::INT8),
-                (&shared, Type::BOOL),
-                (&started, Type::INT4),
-                (&priorities, Type::INT4_ARRAY),
-                (&created_ats, Type::TIMESTAMPTZ_ARRAY),
-                (&ids, Type::INT8_ARRAY),
-                (&seen_known, Type::TIMESTAMPTZ),
-                (&gate, Type::TEXT_ARRAY),
+                &claim.queues,
+                &claim.kinds,
+                &claim.owner,
+                &max,
+                &lease_ms,
+                &shared,
+                &started,
+                &priorities,
+                &created_ats,
+                &ids,
+                &seen_known,
+                &gate,
             ],
         )
         .await?;

@@ -7,7 +7,6 @@ use sha2::{Digest, Sha256};
 use tenure_core::queue::{Conflict, Enqueued, JobId, NewJob, Status};
 use tenure_store::{Result, StoreError};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 pub(super) async fn enqueue(
     store: &PostgresStore,
@@ -74,19 +73,19 @@ impl<'j> Columns<'j> {
 
     pub(crate) fn params(&self) -> [Param<'_>; 13] {
         [
-            (&self.queues, Type::TEXT_ARRAY),
-            (&self.kinds, Type::TEXT_ARRAY),
-            (&self.payloads, Type::TEXT_ARRAY),
-            (&self.priorities, Type::INT4_ARRAY),
-            (&self.run_ats, Type::TIMESTAMPTZ_ARRAY),
-            (&self.attempts_maxes, Type::INT4_ARRAY),
-            (&self.timeouts, Type::INT8_ARRAY),
-            (&self.backoffs, Type::TEXT_ARRAY),
-            (&self.ordering_keys, Type::TEXT_ARRAY),
-            (&self.limit_keys, Type::TEXT_ARRAY),
-            (&self.keys, Type::TEXT_ARRAY),
-            (&self.windows, Type::INT8_ARRAY),
-            (&self.bodies, Type::BYTEA_ARRAY),
+            &self.queues,
+            &self.kinds,
+            &self.payloads,
+            &self.priorities,
+            &self.run_ats,
+            &self.attempts_maxes,
+            &self.timeouts,
+            &self.backoffs,
+            &self.ordering_keys,
+            &self.limit_keys,
+            &self.keys,
+            &self.windows,
+            &self.bodies,
         ]
     }
 

@@ -1,13 +1,12 @@
 //! Finish: many endings in one statement, each answered on its own.
 
 use crate::PostgresStore;
-use crate::pool::{Param, Refused};
+use crate::pool::Refused;
 use crate::value::{Answers, get, rounds, some_word, word};
 use tenure_core::LostReason;
 use tenure_core::queue::{Act, Ended, Ending, Status};
 use tenure_core::retry::Retry;
 use tenure_store::{Fenced, Result};
-use tokio_postgres::types::Type;
 
 /// `tenure.finish` reads this delay of a fail as "never again" …
 const NEVER: i64 = -1;
@@ -74,17 +73,11 @@ async fn end(
     let errors: Vec<Option<&str>> = round.iter().map(|(_, ending)| error(&ending.act)).collect();
     let delays: Vec<Option<i64>> = round.iter().map(|(_, ending)| delay_ms(&ending.act)).collect();
     let chances: Vec<Option<f64>> = round.iter().map(|(_, ending)| chance(&ending.act)).collect();
-    let params: [Param<'_>; 8] = [
-        (&jobs, Type::INT8_ARRAY),
-        (&owners, Type::TEXT_ARRAY),
-        (&tokens, Type::INT8_ARRAY),
-        (&verbs, Type::TEXT_ARRAY),
-        (&results, Type::TEXT_ARRAY),
-        (&errors, Type::TEXT_ARRAY),
-        (&delays, Type::INT8_ARRAY),
-        (&chances, Type::FLOAT8_ARRAY),
-    ];
-    let rows = match store.database.try_write(sql, &params).await? {
+    let rows = match store
+        .database
+        .try_write(sql, &[&jobs, &owners, &tokens, &verbs, &results, &errors, &delays, &chances])
+        .await?
+    {
         Ok(rows) => rows,
         Err(refused) => return Ok(Err(refused)),
     };

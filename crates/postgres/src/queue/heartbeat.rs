@@ -6,7 +6,6 @@ use crate::value::{Answers, at_opt, get, rounds, some_word, word};
 use tenure_core::LostReason;
 use tenure_core::queue::{Beat, Beaten, JobId, Start};
 use tenure_store::{Fenced, Result};
-use tokio_postgres::types::Type;
 
 pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Beat>) -> Result<Vec<Fenced<Beaten>>> {
     let mut answers: Vec<Option<Fenced<Beaten>>> = vec![None; beats.len()];
@@ -21,13 +20,7 @@ pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Beat>) -> Result
             .urgent
             .write(
                 "select ord, lease_expires_at, cancelling from tenure.heartbeat($1, $2, $3, $4, $5)",
-                &[
-                    (&jobs, Type::INT8_ARRAY),
-                    (&owners, Type::TEXT_ARRAY),
-                    (&tokens, Type::INT8_ARRAY),
-                    (&progresses, Type::TEXT_ARRAY),
-                    (&checkpoints, Type::TEXT_ARRAY),
-                ],
+                &[&jobs, &owners, &tokens, &progresses, &checkpoints],
             )
             .await?;
         for row in rows {
@@ -55,15 +48,13 @@ pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Beat>) -> Result
 async fn refused(store: &PostgresStore, beat: &Beat) -> Result<LostReason> {
     let job = beat.job.map(|job| job.0);
     let sql = "select tenure.refuse_heartbeat($1, $2, $3) as lost";
-    let params = [(&job as _, Type::INT8), (&beat.owner as _, Type::TEXT), (&beat.token.0 as _, Type::INT8)];
-    let row = first(store.urgent.write(sql, &params).await?)?;
+    let row = first(store.urgent.write(sql, &[&job, &beat.owner, &beat.token.0]).await?)?;
     some_word(&row, "lost", LostReason::parse)
 }
 
 pub(super) async fn start(store: &PostgresStore, start: Start) -> Result<Fenced<()>> {
     let count = start.count as i32;
     let sql = "select tenure.start($1, $2, $3) as lost";
-    let params = [(&start.token.0 as _, Type::INT8), (&start.owner as _, Type::TEXT), (&count as _, Type::INT4)];
-    let row = first(store.urgent.write(sql, &params).await?)?;
+    let row = first(store.urgent.write(sql, &[&start.token.0, &start.owner, &count]).await?)?;
     Ok(word(&row, "lost", LostReason::parse)?.map_or(Ok(()), Err))
 }

@@ -8,7 +8,6 @@ use crate::value::{at_opt, get};
 use tenure_core::queue::worker::HOLDERS_SHOWN;
 use tenure_core::queue::{Action, Change, JobId, LaneOnFailure, Operation, QueueInfo, Refusal, Situation, Status};
 use tenure_store::{Result, StoreError};
-use tokio_postgres::types::Type;
 
 pub(super) async fn change(store: &PostgresStore, name: &str, change: Change) -> Result<QueueInfo> {
     let sent = [
@@ -34,18 +33,18 @@ pub(super) async fn change(store: &PostgresStore, name: &str, change: Change) ->
         .write(
             "select tenure.change_queue($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
             &[
-                (&name, Type::TEXT),
-                (&names, Type::TEXT_ARRAY),
-                (&change.paused, Type::BOOL),
-                (&max_running, Type::INT4),
-                (&per_key, Type::INT4),
-                (&lane_on_failure, Type::TEXT),
-                (&retention_ms, Type::INT8),
-                (&rate_max, Type::INT4),
-                (&rate_period, Type::INT8),
-                (&key_rate_max, Type::INT4),
-                (&key_rate_period, Type::INT8),
-                (&store.actor.as_str(), Type::TEXT),
+                &name,
+                &names,
+                &change.paused,
+                &max_running,
+                &per_key,
+                &lane_on_failure,
+                &retention_ms,
+                &rate_max,
+                &rate_period,
+                &key_rate_max,
+                &key_rate_period,
+                &store.actor.as_str(),
             ],
         )
         .await?;
@@ -61,7 +60,7 @@ pub(super) async fn limit(store: &PostgresStore) -> Result<Option<u32>> {
 pub(super) async fn set_limit(store: &PostgresStore, max_running: Option<u32>) -> Result<()> {
     let max_running = max_running.map(|max| max as i32);
     let sql = "select tenure.set_limit($1, $2)";
-    store.database.write(sql, &[(&max_running, Type::INT4), (&store.actor.as_str(), Type::TEXT)]).await?;
+    store.database.write(sql, &[&max_running, &store.actor.as_str()]).await?;
     store.wake(vec![EVERY_QUEUE]);
     Ok(())
 }
@@ -75,13 +74,7 @@ pub(super) async fn operate(
     let reasons: Vec<Option<&str>> = operations.iter().map(|operation| reason(&operation.action)).collect();
     let by = store.actor.as_str();
     let sql = "select * from tenure.operate_all($1, $2, $3, $4)";
-    let params = [
-        (&jobs as _, Type::INT8_ARRAY),
-        (&actions as _, Type::TEXT_ARRAY),
-        (&reasons as _, Type::TEXT_ARRAY),
-        (&by as _, Type::TEXT),
-    ];
-    let rows = store.database.write(sql, &params).await?;
+    let rows = store.database.write(sql, &[&jobs, &actions, &reasons, &by]).await?;
     let mut answers = Vec::with_capacity(operations.len());
     for (operation, row) in operations.iter().zip(&rows) {
         answers.push(match answer(row)? {
@@ -99,13 +92,7 @@ async fn patiently(store: &PostgresStore, operation: &Operation) -> Result<std::
     let (action, reason) = (word(&operation.action), reason(&operation.action));
     let by = store.actor.as_str();
     let sql = "select * from tenure.operate_patiently($1, $2, $3, $4)";
-    let params = [
-        (&operation.job.0 as _, Type::INT8),
-        (&action as _, Type::TEXT),
-        (&reason as _, Type::TEXT),
-        (&by as _, Type::TEXT),
-    ];
-    let row = first(store.database.write_patiently(sql, &params).await?)?;
+    let row = first(store.database.write_patiently(sql, &[&operation.job.0, &action, &reason, &by]).await?)?;
     answer(&row)
 }
 
@@ -142,12 +129,7 @@ pub(super) async fn situation(store: &PostgresStore, id: JobId) -> Result<Option
         .database
         .read(
             include_str!("../../queries/queue/situation.sql"),
-            &[
-                (&job.queue, Type::TEXT),
-                (&job.limit_key, Type::TEXT),
-                (&job.ordering_key, Type::TEXT),
-                (&names, Type::INT8),
-            ],
+            &[&job.queue, &job.limit_key, &job.ordering_key, &names],
         )
         .await?;
     let facts = first(rows)?;

@@ -7,15 +7,14 @@ use tenure_core::Page;
 use tenure_core::bounds::COUNT_MAX;
 use tenure_core::queue::{Event, Filter, Job, JobId, QueueInfo, Status};
 use tenure_store::Result;
-use tokio_postgres::types::Type;
 
 pub(super) async fn job(store: &PostgresStore, id: JobId) -> Result<Option<Job>> {
-    let rows = store.database.read("select * from tenure.show_job($1)", &[(&id.0, Type::INT8)]).await?;
+    let rows = store.database.read("select * from tenure.show_job($1)", &[&id.0]).await?;
     rows.first().map(row::job).transpose()
 }
 
 pub(super) async fn events(store: &PostgresStore, id: JobId) -> Result<Vec<Event>> {
-    let rows = store.database.read(include_str!("../../queries/queue/events.sql"), &[(&id.0, Type::INT8)]).await?;
+    let rows = store.database.read(include_str!("../../queries/queue/events.sql"), &[&id.0]).await?;
     rows.iter().map(row::event).collect()
 }
 
@@ -31,16 +30,7 @@ pub(super) async fn jobs(
     let ask = i64::from(limit) + 1;
     let rows = store
         .database
-        .read(
-            include_str!("../../queries/queue/jobs.sql"),
-            &[
-                (&filter.queue, Type::TEXT),
-                (&status, Type::TEXT),
-                (&filter.kind, Type::TEXT),
-                (&before, Type::INT8),
-                (&ask, Type::INT8),
-            ],
-        )
+        .read(include_str!("../../queries/queue/jobs.sql"), &[&filter.queue, &status, &filter.kind, &before, &ask])
         .await?;
     let items = rows.iter().take(limit as usize).map(row::job).collect::<Result<Vec<_>>>()?;
     let found = rows.first().map_or(Ok(0), |row| get::<i64>(row, "found"))?;
@@ -60,10 +50,7 @@ async fn list(store: &PostgresStore, only: Option<&str>, after: Option<&str>, li
     let (ask, count_to) = (i64::from(limit) + 1, COUNT_MAX as i64 + 1);
     let rows = store
         .database
-        .read(
-            "select * from tenure.list_queues($1, $2, $3, $4)",
-            &[(&only, Type::TEXT), (&after, Type::TEXT), (&ask, Type::INT8), (&count_to, Type::INT8)],
-        )
+        .read("select * from tenure.list_queues($1, $2, $3, $4)", &[&only, &after, &ask, &count_to])
         .await?;
     page(&rows, limit, row::queue)
 }

@@ -10,23 +10,13 @@ use tenure_core::queue::worker::{
 };
 use tenure_core::queue::{Sighting, Watch, Worker};
 use tenure_store::Result;
-use tokio_postgres::types::Type;
 
 pub(super) async fn workers(store: &PostgresStore, after: Option<&str>, limit: u32) -> Result<Page<Worker>> {
     let (names, sightings) = (i64::from(limit) + 1, QUEUES_SHOWN as i64 + 1);
     let (kinds, leases) = (KINDS_SHOWN as i32, LEASES_COUNTED as i64 + 1);
     let rows = store
         .database
-        .read(
-            include_str!("../../queries/queue/workers.sql"),
-            &[
-                (&after, Type::TEXT),
-                (&names, Type::INT8),
-                (&sightings, Type::INT8),
-                (&kinds, Type::INT4),
-                (&leases, Type::INT8),
-            ],
-        )
+        .read(include_str!("../../queries/queue/workers.sql"), &[&after, &names, &sightings, &kinds, &leases])
         .await?;
     let mut seen = Vec::with_capacity(rows.len());
     let mut running = BTreeMap::new();
@@ -57,16 +47,7 @@ pub(super) async fn watch(
     let (lately_ms, most, kinds) = (LATELY_MS as i64, WATCH_MAX as i64, HOLDERS_SHOWN as i32);
     let rows = store
         .database
-        .read(
-            include_str!("../../queries/queue/lately.sql"),
-            &[
-                (&queue, Type::TEXT),
-                (&kind, Type::TEXT),
-                (&lately_ms, Type::INT8),
-                (&most, Type::INT8),
-                (&kinds, Type::INT4),
-            ],
-        )
+        .read(include_str!("../../queries/queue/lately.sql"), &[&queue, &kind, &lately_ms, &most, &kinds])
         .await?;
     let lately = rows.iter().map(|row| Ok((get(row, "owner")?, get(row, "takes")?, get(row, "kinds")?)));
     Ok(Watch::of(lately.collect::<Result<Vec<_>>>()?, last))

@@ -6,7 +6,6 @@ use crate::value::{At, at, get, word};
 use tenure_core::queue::JobId;
 use tenure_core::schedule::{Fire, Fired, Refused, rules};
 use tenure_store::{Result, StoreError};
-use tokio_postgres::types::Type;
 
 pub(super) async fn fire(store: &PostgresStore, fire: Fire) -> Result<std::result::Result<Fired, Refused>> {
     let slots: Vec<At> = fire.slots.iter().copied().map(At).collect();
@@ -14,21 +13,7 @@ pub(super) async fn fire(store: &PostgresStore, fire: Fire) -> Result<std::resul
     let (next_at, kept) = (fire.next_at.map(At), rules::FIRINGS_KEPT as i32);
     let sql = "select refusal, at, jobs, queue from tenure.fire_schedule($1, $2, $3, $4, $5, $6, $7)";
     let row = first(
-        store
-            .database
-            .write(
-                sql,
-                &[
-                    (&fire.name, Type::TEXT),
-                    (&fire.revision, Type::INT8),
-                    (&slots, Type::TIMESTAMPTZ_ARRAY),
-                    (&missed, Type::INT8),
-                    (&missed_at, Type::TIMESTAMPTZ),
-                    (&next_at, Type::TIMESTAMPTZ),
-                    (&kept, Type::INT4),
-                ],
-            )
-            .await?,
+        store.database.write(sql, &[&fire.name, &fire.revision, &slots, &missed, &missed_at, &next_at, &kept]).await?,
     )?;
     if let Some(refused) = word(&row, "refusal", Refused::parse)? {
         return Ok(Err(refused));

@@ -6,7 +6,6 @@ use crate::upkeep::first;
 use crate::value::{At, backoff_text, get, word};
 use tenure_core::schedule::{Put, Refused, Schedule};
 use tenure_store::Result;
-use tokio_postgres::types::Type;
 
 pub(super) async fn put(store: &PostgresStore, put: Put) -> Result<std::result::Result<Schedule, Refused>> {
     // If it is another revision by then, nothing is put.
@@ -30,26 +29,26 @@ pub(super) async fn put(store: &PostgresStore, put: Put) -> Result<std::result::
             .write(
                 sql,
                 &[
-                    (&put.name, Type::TEXT),
-                    (&put.revision, Type::INT8),
-                    (&next_at, Type::TIMESTAMPTZ),
-                    (&definition.cron, Type::TEXT),
-                    (&definition.zone, Type::TEXT),
-                    (&catch_up, Type::TEXT),
-                    (&definition.paused, Type::BOOL),
-                    (&job.queue, Type::TEXT),
-                    (&job.kind, Type::TEXT),
-                    (&job.payload, Type::TEXT),
-                    (&job.priority, Type::INT4),
-                    (&attempts_max, Type::INT4),
-                    (&timeout_ms, Type::INT8),
-                    (&backoff, Type::TEXT),
-                    (&job.ordering_key, Type::TEXT),
-                    (&job.limit_key, Type::TEXT),
-                    (&settings, Type::TEXT_ARRAY),
-                    (&was, Type::TEXT_ARRAY),
-                    (&became, Type::TEXT_ARRAY),
-                    (&store.actor.as_str(), Type::TEXT),
+                    &put.name,
+                    &put.revision,
+                    &next_at,
+                    &definition.cron,
+                    &definition.zone,
+                    &catch_up,
+                    &definition.paused,
+                    &job.queue,
+                    &job.kind,
+                    &job.payload,
+                    &job.priority,
+                    &attempts_max,
+                    &timeout_ms,
+                    &backoff,
+                    &job.ordering_key,
+                    &job.limit_key,
+                    &settings,
+                    &was,
+                    &became,
+                    &store.actor.as_str(),
                 ],
             )
             .await?,
@@ -63,6 +62,5 @@ pub(super) async fn put(store: &PostgresStore, put: Put) -> Result<std::result::
 
 pub(super) async fn remove(store: &PostgresStore, name: &str) -> Result<bool> {
     let sql = "select tenure.remove_schedule($1, $2) as there";
-    let params = [(&name as _, Type::TEXT), (&store.actor.as_str() as _, Type::TEXT)];
-    get(&first(store.database.write(sql, &params).await?)?, "there")
+    get(&first(store.database.write(sql, &[&name, &store.actor.as_str()]).await?)?, "there")
 }

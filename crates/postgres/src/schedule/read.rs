@@ -8,7 +8,6 @@ use tenure_core::queue::{JobId, NewJob};
 use tenure_core::schedule::{CatchUp, Definition, Due, DueSchedule, Firing, Schedule};
 use tenure_store::{Result, StoreError};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 pub(super) async fn schedule(store: &PostgresStore, name: &str) -> Result<Option<Schedule>> {
     let page = list(store, Some(name), None, 1).await?;
@@ -23,8 +22,7 @@ async fn list(store: &PostgresStore, only: Option<&str>, after: Option<&str>, li
     // One more than asked for tells whether there are more.
     let ask = i64::from(limit) + 1;
     let sql = include_str!("../../queries/schedule/schedules.sql");
-    let params = [(&only as _, Type::TEXT), (&after as _, Type::TEXT), (&ask as _, Type::INT8)];
-    let rows = store.database.read(sql, &params).await?;
+    let rows = store.database.read(sql, &[&only, &after, &ask]).await?;
     page(&rows, limit, read)
 }
 
@@ -36,8 +34,7 @@ pub(super) async fn firings(
 ) -> Result<Page<Firing>> {
     let (before, ask) = (before.map(At), i64::from(limit) + 1);
     let sql = include_str!("../../queries/schedule/firings.sql");
-    let params = [(&name as _, Type::TEXT), (&before as _, Type::TIMESTAMPTZ), (&ask as _, Type::INT8)];
-    let rows = store.database.read(sql, &params).await?;
+    let rows = store.database.read(sql, &[&name, &before, &ask]).await?;
     page(&rows, limit, |row| {
         Ok(Firing { slot: at(row, "slot")?, fired_at: at(row, "fired_at")?, job: JobId(get(row, "job")?) })
     })
@@ -46,7 +43,7 @@ pub(super) async fn firings(
 pub(super) async fn due(store: &PostgresStore, limit: u32) -> Result<Due> {
     let ask = i64::from(limit);
     let sql = include_str!("../../queries/schedule/due.sql");
-    let rows = store.database.read(sql, &[(&ask, Type::INT8)]).await?;
+    let rows = store.database.read(sql, &[&ask]).await?;
     let first = rows.first().ok_or_else(|| StoreError::broken("the clock was not told"))?;
     let mut schedules = Vec::new();
     for row in &rows {

@@ -6,14 +6,12 @@ use crate::value::{at, at_opt, get, word};
 use tenure_core::sync::{ChunkClaim, ClaimedChunk, ClaimedSync, Idle, IdleReason, SyncClaim, SyncId};
 use tenure_core::{Time, Token};
 use tenure_store::Result;
-use tokio_postgres::types::Type;
 
 pub(super) async fn claim_sync(store: &PostgresStore, claim: SyncClaim) -> Result<Option<ClaimedSync>> {
     let lease_ms = claim.lease_ms as i64;
     let sql = "select id, matrix_id, priority, created_at, planned, token, locked_until
                  from tenure.claim_sync($1, $2, $3)";
-    let params = [(&claim.owner as _, Type::TEXT), (&lease_ms as _, Type::INT8), (&claim.matrix_id as _, Type::TEXT)];
-    let rows = store.database.write(sql, &params).await?;
+    let rows = store.database.write(sql, &[&claim.owner, &lease_ms, &claim.matrix_id]).await?;
     let Some(row) = rows.first() else { return Ok(None) };
     Ok(Some(ClaimedSync {
         id: SyncId(get(row, "id")?),
@@ -36,13 +34,7 @@ pub(super) async fn claim_chunk(
         .database
         .write(
             "select * from tenure.claim_chunk($1, $2, $3, $4, $5)",
-            &[
-                (&claim.sync.0, Type::INT8),
-                (&claim.owner, Type::TEXT),
-                (&lease_ms, Type::INT8),
-                (&claim.chunk_hash, Type::TEXT),
-                (&after, Type::INT8),
-            ],
+            &[&claim.sync.0, &claim.owner, &lease_ms, &claim.chunk_hash, &after],
         )
         .await?;
     let row = first(rows)?;

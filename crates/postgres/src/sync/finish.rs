@@ -7,7 +7,6 @@ use crate::value::{at, get, word};
 use tenure_core::sync::{Act, Beat, Denied, Ended, Ending, Refused, Unit};
 use tenure_core::{LostReason, Time};
 use tenure_store::{Fenced, Result};
-use tokio_postgres::types::Type;
 
 fn hash(unit: &Unit) -> &str {
     unit.chunk_hash.as_deref().unwrap_or_default()
@@ -16,13 +15,7 @@ fn hash(unit: &Unit) -> &str {
 pub(super) async fn heartbeat(store: &PostgresStore, beat: Beat) -> Result<Fenced<Time>> {
     let hash = hash(&beat.unit);
     let sql = "select until, lost from tenure.heartbeat_sync($1, $2, $3, $4)";
-    let params = [
-        (&beat.unit.sync.0 as _, Type::INT8),
-        (&hash as _, Type::TEXT),
-        (&beat.owner as _, Type::TEXT),
-        (&beat.token.0 as _, Type::INT8),
-    ];
-    let row = first(store.database.write(sql, &params).await?)?;
+    let row = first(store.database.write(sql, &[&beat.unit.sync.0, &hash, &beat.owner, &beat.token.0]).await?)?;
     match word(&row, "lost", LostReason::parse)? {
         Some(reason) => Ok(Err(reason)),
         None => at(&row, "until").map(Ok),
@@ -40,17 +33,7 @@ pub(super) async fn finish(store: &PostgresStore, ending: Ending) -> Result<std:
         .database
         .write(
             "select * from tenure.finish_sync($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-            &[
-                (&ending.unit.sync.0, Type::INT8),
-                (&hash, Type::TEXT),
-                (&ending.owner, Type::TEXT),
-                (&ending.token.0, Type::INT8),
-                (&verb, Type::TEXT),
-                (&row_count, Type::INT8),
-                (&cursor, Type::TEXT),
-                (&error, Type::TEXT),
-                (&retry, Type::BOOL),
-            ],
+            &[&ending.unit.sync.0, &hash, &ending.owner, &ending.token.0, &verb, &row_count, &cursor, &error, &retry],
         )
         .await?;
     let row = first(rows)?;

@@ -3,10 +3,10 @@
 //! These call the functions that any language can call: `select tenure.complete_chunk(…)`.
 
 use crate::in_transaction::{localized, met, schema};
+use crate::pool::typed;
 use tenure_core::sync::{Act, ClaimedChunk, Ending, Unit};
 use tenure_store::{Place, TransactionError};
 use tokio_postgres::Transaction;
-use tokio_postgres::types::{ToSql, Type};
 
 /// Completes a claimed chunk in the caller's transaction. Call it last: from here to the commit the chunk's heartbeats wait,
 /// and whoever fails or cancels its sync; nobody else does (L10).
@@ -23,15 +23,11 @@ pub async fn complete_chunk(
     Ending { unit, owner: owner.to_owned(), token: chunk.token, act }.check()?;
     let sql = localized(schema(place)?, "select tenure.complete_chunk($1, $2, $3, $4, $5, $6)");
     let row_count = row_count.map(|n| n as i64);
-    let params = [
-        (&chunk.matrix_id as &(dyn ToSql + std::marker::Sync), Type::TEXT),
-        (&chunk.chunk_hash, Type::TEXT),
-        (&owner, Type::TEXT),
-        (&chunk.token.0, Type::INT8),
-        (&row_count, Type::INT8),
-        (&cursor, Type::TEXT),
-    ];
-    transaction.query_typed(&sql, &params).await.map(drop).map_err(met)
+    transaction
+        .query_typed(&sql, &typed(&[&chunk.matrix_id, &chunk.chunk_hash, &owner, &chunk.token.0, &row_count, &cursor]))
+        .await
+        .map(drop)
+        .map_err(met)
 }
 
 /// Fails the caller's transaction unless the chunk is held at this moment, and keeps others from claiming it until it
@@ -43,11 +39,9 @@ pub async fn chunk_held(
     owner: &str,
 ) -> Result<(), TransactionError> {
     let sql = localized(schema(place)?, "select tenure.chunk_held($1, $2, $3, $4)");
-    let params = [
-        (&chunk.matrix_id as &(dyn ToSql + std::marker::Sync), Type::TEXT),
-        (&chunk.chunk_hash, Type::TEXT),
-        (&owner, Type::TEXT),
-        (&chunk.token.0, Type::INT8),
-    ];
-    transaction.query_typed(&sql, &params).await.map(drop).map_err(met)
+    transaction
+        .query_typed(&sql, &typed(&[&chunk.matrix_id, &chunk.chunk_hash, &owner, &chunk.token.0]))
+        .await
+        .map(drop)
+        .map_err(met)
 }

@@ -7,7 +7,6 @@ use crate::value::get;
 use tenure_core::sync::{NewChunk, Plan, Planned, Refused, SyncId};
 use tenure_store::{OrRefused, Result};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 pub(super) async fn plan(store: &PostgresStore, plan: Plan) -> Result<OrRefused<Planned>> {
     let (hashes, payloads) = columns(&plan.chunks);
@@ -17,15 +16,7 @@ pub(super) async fn plan(store: &PostgresStore, plan: Plan) -> Result<OrRefused<
         .database
         .write_patiently(
             "select * from tenure.plan_sync($1, $2, $3, $4, $5, $6, $7)",
-            &[
-                (&plan.matrix_id, Type::TEXT),
-                (&plan.priority, Type::INT4),
-                (&skip_ms, Type::INT8),
-                (&attempts_max, Type::INT4),
-                (&crashes_max, Type::INT4),
-                (&hashes, Type::TEXT_ARRAY),
-                (&payloads, Type::TEXT_ARRAY),
-            ],
+            &[&plan.matrix_id, &plan.priority, &skip_ms, &attempts_max, &crashes_max, &hashes, &payloads],
         )
         .await?;
     let row = first(rows)?;
@@ -38,8 +29,7 @@ pub(super) async fn plan(store: &PostgresStore, plan: Plan) -> Result<OrRefused<
 pub(super) async fn add(store: &PostgresStore, sync: SyncId, chunks: Vec<NewChunk>) -> Result<OrRefused<Planned>> {
     let (hashes, payloads) = columns(&chunks);
     let sql = "select * from tenure.add_chunks($1, $2, $3)";
-    let params = [(&sync.0 as _, Type::INT8), (&hashes as _, Type::TEXT_ARRAY), (&payloads as _, Type::TEXT_ARRAY)];
-    let row = first(store.database.write_patiently(sql, &params).await?)?;
+    let row = first(store.database.write_patiently(sql, &[&sync.0, &hashes, &payloads]).await?)?;
     match get::<Option<&str>>(&row, "refusal")? {
         Some(word) => refused(word).map(Err),
         None => planned(&row, sync).map(Ok),

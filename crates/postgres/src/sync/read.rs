@@ -6,10 +6,9 @@ use crate::value::page;
 use tenure_core::Page;
 use tenure_core::sync::{Chunk, ChunkFilter, State, Sync, SyncEvent, SyncFilter, SyncId, SyncInfo};
 use tenure_store::Result;
-use tokio_postgres::types::Type;
 
 pub(super) async fn sync(store: &PostgresStore, id: SyncId) -> Result<Option<SyncInfo>> {
-    let rows = store.database.read("select * from tenure.show_sync($1)", &[(&id.0, Type::INT8)]).await?;
+    let rows = store.database.read("select * from tenure.show_sync($1)", &[&id.0]).await?;
     let Some(found) = rows.first() else { return Ok(None) };
     let sync = row::sync(found)?;
     let progress = match sync.ended {
@@ -29,19 +28,15 @@ pub(super) async fn syncs(
     let state = filter.state.map(State::as_str);
     // One more than asked for tells whether there are more.
     let ask = i64::from(limit) + 1;
-    let params = [
-        (&below as _, Type::INT8),
-        (&ask as _, Type::INT8),
-        (&filter.matrix_id as _, Type::TEXT),
-        (&state as _, Type::TEXT),
-    ];
-    let rows = store.database.read(include_str!("../../queries/sync/jobs.sql"), &params).await?;
+    let rows = store
+        .database
+        .read(include_str!("../../queries/sync/jobs.sql"), &[&below, &ask, &filter.matrix_id, &state])
+        .await?;
     page(&rows, limit, row::sync)
 }
 
 pub(super) async fn chunk(store: &PostgresStore, id: SyncId, chunk_hash: &str) -> Result<Option<Chunk>> {
-    let params = [(&id.0 as _, Type::INT8), (&chunk_hash as _, Type::TEXT)];
-    let rows = store.database.read(include_str!("../../queries/sync/chunk.sql"), &params).await?;
+    let rows = store.database.read(include_str!("../../queries/sync/chunk.sql"), &[&id.0, &chunk_hash]).await?;
     rows.first().map(row::chunk).transpose()
 }
 
@@ -54,15 +49,13 @@ pub(super) async fn chunks(
 ) -> Result<Page<Chunk>> {
     let after = i64::try_from(after).unwrap_or(i64::MAX);
     let (ask, state) = (i64::from(limit) + 1, filter.state.map(State::as_str));
-    let params =
-        [(&id.0 as _, Type::INT8), (&after as _, Type::INT8), (&ask as _, Type::INT8), (&state as _, Type::TEXT)];
-    let rows = store.database.read(include_str!("../../queries/sync/chunks.sql"), &params).await?;
+    let rows =
+        store.database.read(include_str!("../../queries/sync/chunks.sql"), &[&id.0, &after, &ask, &state]).await?;
     page(&rows, limit, row::chunk)
 }
 
 pub(super) async fn events(store: &PostgresStore, id: SyncId, limit: u32) -> Result<Vec<SyncEvent>> {
     let ask = i64::from(limit);
-    let params = [(&id.0 as _, Type::INT8), (&ask as _, Type::INT8)];
-    let rows = store.database.read(include_str!("../../queries/sync/events.sql"), &params).await?;
+    let rows = store.database.read(include_str!("../../queries/sync/events.sql"), &[&id.0, &ask]).await?;
     rows.iter().rev().map(row::event).collect()
 }

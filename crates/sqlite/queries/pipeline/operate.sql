@@ -25,10 +25,7 @@ DELETE FROM tenure_unit WHERE run = ?1 AND stage = ?2 AND segment <> ''
 -- In     1 run
 -- Reply  rows by number
 -- Index  tenure_unit's keys
-SELECT id, run, pipeline, stage, segment, needs, priority, lease_ms, attempts_max, backoff, segmented, split, status, reason,
-       retry_at, attempt, input, output, error, progress, record, token, owner, granted_ms, granted_at, expires_at, beats,
-       last_beat_at, longest_gap_ms, changed_at
-  FROM tenure_unit WHERE run = ?1 AND status = 'RUNNING' ORDER BY id
+SELECT * FROM tenure_unit_shown WHERE run = ?1 AND status = 'RUNNING' ORDER BY id
 
 -- PIPELINE_OPEN_RUN: what is READY of a resumed run is handed out, except segments of stages that failed for good.
 -- Guard  none.

@@ -39,10 +39,7 @@ SELECT id, pipeline, version, input, status, paused, created_at, finished_at, ke
 -- In     1 run, 2 stage, 3 from after which number, 4 how many
 -- Reply  rows
 -- Index  tenure_unit_segments
-SELECT id, run, pipeline, stage, segment, needs, priority, lease_ms, attempts_max, backoff, segmented, split, status, reason,
-       retry_at, attempt, input, output, error, progress, record, token, owner, granted_ms, granted_at, expires_at, beats,
-       last_beat_at, longest_gap_ms, changed_at
-  FROM tenure_unit WHERE run = ?1 AND stage = ?2 AND segment <> '' AND id > ?3 ORDER BY id LIMIT ?4
+SELECT * FROM tenure_unit_shown WHERE run = ?1 AND stage = ?2 AND segment <> '' AND id > ?3 ORDER BY id LIMIT ?4
 
 -- PIPELINE_SEGMENT_COUNTS: how many segments of a stage stand where.
 -- Guard  none.
@@ -56,7 +53,4 @@ SELECT status, count(*) FROM tenure_unit WHERE run = ?1 AND stage = ?2 AND segme
 -- In     1 run
 -- Reply  rows
 -- Index  tenure_unit_stages
-SELECT id, run, pipeline, stage, segment, needs, priority, lease_ms, attempts_max, backoff, segmented, split, status, reason,
-       retry_at, attempt, input, output, error, progress, record, token, owner, granted_ms, granted_at, expires_at, beats,
-       last_beat_at, longest_gap_ms, changed_at
-  FROM tenure_unit WHERE run = ?1 AND segment = '' ORDER BY id
+SELECT * FROM tenure_unit_shown WHERE run = ?1 AND segment = '' ORDER BY id

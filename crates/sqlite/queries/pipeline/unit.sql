@@ -90,17 +90,11 @@ INSERT INTO tenure_run_touched (run) VALUES (?1) ON CONFLICT (run) DO UPDATE SET
 -- In     1 run, 2 stage, 3 segment, empty for the stage itself
 -- Reply  one row or none
 -- Index  tenure_unit's keys
-SELECT id, run, pipeline, stage, segment, needs, priority, lease_ms, attempts_max, backoff, segmented, split, status, reason,
-       retry_at, attempt, input, output, error, progress, record, token, owner, granted_ms, granted_at, expires_at, beats,
-       last_beat_at, longest_gap_ms, changed_at
-  FROM tenure_unit WHERE run = ?1 AND stage = ?2 AND segment = ?3
+SELECT * FROM tenure_unit_shown WHERE run = ?1 AND stage = ?2 AND segment = ?3
 
 -- PIPELINE_UNIT_BY_ID: one unit.
 -- Guard  none.
 -- In     1 id
 -- Reply  one row or none
 -- Index  tenure_unit's key
-SELECT id, run, pipeline, stage, segment, needs, priority, lease_ms, attempts_max, backoff, segmented, split, status, reason,
-       retry_at, attempt, input, output, error, progress, record, token, owner, granted_ms, granted_at, expires_at, beats,
-       last_beat_at, longest_gap_ms, changed_at
-  FROM tenure_unit WHERE id = ?1
+SELECT * FROM tenure_unit_shown WHERE id = ?1

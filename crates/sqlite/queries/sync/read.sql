@@ -2,10 +2,7 @@
 -- Params ?1 sync, ?2 after this place, ?3 how many, ?4 state or null, ?5 now.
 -- Reply  all their columns.
 -- Index  tenure_sync_chunk_place.
-SELECT sync, matrix_id, chunk_hash, ord, payload, attempt, attempts_max, last_synced_at, row_count, cursor,
-       token, claimed_at, locked_by, locked_until, lease_ms, told, beats, last_beat_at, longest_gap_ms,
-       completed_at, failed_at, error_message, reason
-FROM tenure_sync_chunk WHERE sync = ?1 AND ord > ?2 AND EXISTS (SELECT 1 FROM tenure_sync_job WHERE id = ?1)
+SELECT * FROM tenure_sync_chunk_shown WHERE sync = ?1 AND ord > ?2 AND EXISTS (SELECT 1 FROM tenure_sync_job WHERE id = ?1)
   AND (?4 IS NULL OR ?4 = CASE WHEN completed_at IS NOT NULL THEN 'COMPLETED' WHEN failed_at IS NOT NULL THEN 'FAILED'
                        WHEN locked_until > ?5 THEN 'RUNNING' WHEN locked_until IS NOT NULL THEN 'EXPIRED'
                        ELSE 'AVAILABLE' END)
@@ -22,11 +19,7 @@ FROM tenure_sync_event WHERE sync = ?1 ORDER BY id DESC LIMIT ?2;
 -- Params ?1 below this id, ?2 how many, ?3 matrix_id or null, ?4 state or null, ?5 now.
 -- Reply  all their columns.
 -- Index  the rowid.
-SELECT id, matrix_id, priority, created_at, skip_if_synced_within_ms, attempts_max, crashes, crashes_max, planned,
-       token, claimed_at, locked_by, locked_until, lease_ms, told, beats, last_beat_at, longest_gap_ms,
-       completed_at, failed_at, error_message, reason,
-       done_available, done_completed, done_failed, done_skipped, done_rows, done_began_at, done_last_at
-FROM tenure_sync_job WHERE id < ?1 AND (?3 IS NULL OR matrix_id = ?3)
+SELECT * FROM tenure_sync_job_shown WHERE id < ?1 AND (?3 IS NULL OR matrix_id = ?3)
   AND (?4 IS NULL OR ?4 = CASE WHEN completed_at IS NOT NULL THEN 'COMPLETED' WHEN failed_at IS NOT NULL THEN 'FAILED'
                        WHEN locked_until > ?5 THEN 'RUNNING' WHEN locked_until IS NOT NULL THEN 'EXPIRED'
                        ELSE 'AVAILABLE' END)
@@ -36,11 +29,7 @@ ORDER BY id DESC LIMIT ?2;
 -- Params ?1 below this id, ?2 how many, ?3 matrix_id, ?4 state or null, ?5 now.
 -- Reply  all their columns.
 -- Index  tenure_sync_job_matrix.
-SELECT id, matrix_id, priority, created_at, skip_if_synced_within_ms, attempts_max, crashes, crashes_max, planned,
-       token, claimed_at, locked_by, locked_until, lease_ms, told, beats, last_beat_at, longest_gap_ms,
-       completed_at, failed_at, error_message, reason,
-       done_available, done_completed, done_failed, done_skipped, done_rows, done_began_at, done_last_at
-FROM tenure_sync_job WHERE matrix_id = ?3 AND id < ?1
+SELECT * FROM tenure_sync_job_shown WHERE matrix_id = ?3 AND id < ?1
   AND (?4 IS NULL OR ?4 = CASE WHEN completed_at IS NOT NULL THEN 'COMPLETED' WHEN failed_at IS NOT NULL THEN 'FAILED'
                        WHEN locked_until > ?5 THEN 'RUNNING' WHEN locked_until IS NOT NULL THEN 'EXPIRED'
                        ELSE 'AVAILABLE' END)

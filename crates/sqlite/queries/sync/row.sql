@@ -2,10 +2,7 @@
 -- Params ?1 matrix_id, ?2 chunk_hash.
 -- Reply  all its columns.
 -- Index  the primary key.
-SELECT sync, matrix_id, chunk_hash, ord, payload, attempt, attempts_max, last_synced_at, row_count, cursor,
-       token, claimed_at, locked_by, locked_until, lease_ms, told, beats, last_beat_at, longest_gap_ms,
-       completed_at, failed_at, error_message, reason
-FROM tenure_sync_chunk WHERE matrix_id = ?1 AND chunk_hash = ?2;
+SELECT * FROM tenure_sync_chunk_shown WHERE matrix_id = ?1 AND chunk_hash = ?2;
 
 -- SYNC_EVENT: writes down what went otherwise than well (L8).
 -- Params the columns, in their order.
@@ -18,11 +15,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
 -- Params ?1 id.
 -- Reply  all its columns.
 -- Index  the rowid.
-SELECT id, matrix_id, priority, created_at, skip_if_synced_within_ms, attempts_max, crashes, crashes_max, planned,
-       token, claimed_at, locked_by, locked_until, lease_ms, told, beats, last_beat_at, longest_gap_ms,
-       completed_at, failed_at, error_message, reason,
-       done_available, done_completed, done_failed, done_skipped, done_rows, done_began_at, done_last_at
-FROM tenure_sync_job WHERE id = ?1;
+SELECT * FROM tenure_sync_job_shown WHERE id = ?1;
 
 -- SYNC_RECEIPT: what is remembered of an ended claim (L12).
 -- Params ?1 sync, ?2 chunk_hash, ?3 token.
