@@ -1,7 +1,7 @@
 //! Domains: exclusive, first-in first-out processing of numbered offsets for each key, under a fencing token.
 //!
-//! [`Tenure::domain`](crate::Tenure::domain) is a handle on one of them, with the verbs of its document. [`DomainWorker`] is the orchestrator
-//! that the document leaves outside: it feeds offsets, follows hints, waits between tries.
+//! [`Tenure::domain`](crate::Tenure::domain) is a handle on one of them, with the verbs of its document. [`DomainWorker`] is
+//! the orchestrator that the document leaves outside: it feeds offsets, follows hints, waits between tries.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure::Error> {

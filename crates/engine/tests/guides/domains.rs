@@ -8,6 +8,10 @@ async fn apply(_: &str, _: u64) -> std::result::Result<(), String> {
     Ok(())
 }
 
+async fn post(work: Work) -> std::result::Result<(), String> {
+    apply(&work.domain, work.offset).await
+}
+
 #[tokio::test]
 async fn an_offset_is_acquired_and_completed() -> Result<()> {
     let tenure = Tenure::open("memory:").await?;
@@ -58,8 +62,8 @@ async fn a_worker_works_through_offsets() -> Result<()> {
     let messages = [("acct-42", 1), ("acct-42", 2), ("acct-43", 1)];
 
     let worker = tenure.domain_worker().holder("worker-7").lease(Duration::from_secs(30)).concurrency(64);
-    let report = worker.run(offsets(messages), |work: Work| async move { apply(&work.domain, work.offset).await });
+    let report = worker.run(offsets(messages), post).await?; // async fn(Work) -> Result<(), _>
 
-    assert_eq!(report.await?.completed, 3);
+    assert_eq!(report.completed, 3);
     Ok(())
 }
