@@ -10,8 +10,9 @@
 //! The source needs a table `item (id INTEGER PRIMARY KEY, name TEXT NOT NULL)`. Start it on as many machines as you like.
 
 use std::error::Error;
+use std::time::Duration;
 use tenure::Tenure;
-use tenure::sync::{ClaimedChunk, NewChunk, Refused, State, Synced};
+use tenure::sync::{ChunkContext, NewChunk, Refused, State, Synced};
 use tenure::{rusqlite, tokio_postgres};
 
 type Failed = Box<dyn Error + Send + Sync>;
@@ -19,7 +20,7 @@ type Failed = Box<dyn Error + Send + Sync>;
 /// Rows in a chunk.
 const CHUNK: i64 = 25;
 /// Short, so that the chunk of a killed copy is soon free again. A real one leaves the defaults: 5 and 2 minutes.
-const LEASE_MS: u64 = 1_000;
+const LEASE: Duration = Duration::from_secs(1);
 
 #[tokio::main]
 async fn main() -> Result<(), Failed> {
@@ -39,17 +40,14 @@ async fn main() -> Result<(), Failed> {
         Err(tenure::Error::Refused(tenure::Refused::Sync(Refused::Unfinished { id }))) => id,
         Err(error) => return Err(error.into()),
     };
-    let owner = format!("copy:{}", std::process::id());
-    let name = owner.clone();
-    let store = tenure.clone();
-    let copy = move |chunk| copy(store.clone(), source.clone(), target.clone(), name.clone(), chunk);
+    let copy = move |cx| copy(cx, source.clone(), target.clone());
     let done = tenure
-        .sync_worker(sync, owner)
+        .sync_worker(sync, format!("copy:{}", std::process::id()))
         .on_progress(|info| eprintln!("{} of {} chunks", info.progress.completed, info.progress.planned()))
         .workers(2)
-        .lease_ms(LEASE_MS)
-        .chunk_lease_ms(LEASE_MS)
-        .run(copy)
+        .lease(LEASE)
+        .chunk_lease(LEASE)
+        .run_with(copy, std::future::pending())
         .await?;
     match done.sync.state {
         State::Completed => Ok(()),
@@ -58,14 +56,8 @@ async fn main() -> Result<(), Failed> {
 }
 
 /// Copies one chunk and completes it, in one transaction.
-async fn copy(
-    tenure: Tenure,
-    source: String,
-    target: String,
-    owner: String,
-    chunk: ClaimedChunk,
-) -> Result<Synced, Failed> {
-    let (from, to) = chunk.chunk_hash.split_once('-').ok_or("a chunk is named by its range of ids")?;
+async fn copy(cx: ChunkContext, source: String, target: String) -> Result<Synced, Failed> {
+    let (from, to) = cx.unit().chunk_hash.split_once('-').ok_or("a chunk is named by its range of ids")?;
     let (from, to): (i64, i64) = (from.parse()?, to.parse()?);
     let rows = tokio::task::spawn_blocking(move || read(&source, from, to)).await??;
     let mut connection = connect(&target).await?;
@@ -75,9 +67,9 @@ async fn copy(
     for (id, name) in &rows {
         transaction.execute("insert into item (id, name) values ($1, $2)", &[id, name]).await?;
     }
-    tenure.verbs().complete_chunk_in(&mut transaction, &chunk, &owner, Some(rows.len() as u64), None).await?;
+    cx.complete_in(&mut transaction, rows.len() as u64).await?;
     transaction.commit().await?;
-    println!("copied {}", chunk.chunk_hash);
+    println!("copied {}", cx.unit().chunk_hash);
     Ok(Synced::completed())
 }
 

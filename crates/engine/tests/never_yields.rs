@@ -45,7 +45,7 @@ fn a9_a_handler_of_a_domain_that_never_yields_keeps_its_lease() {
     on_each_store(async |tenure, url| {
         let tries = Arc::new(AtomicU32::new(0));
         let counted = tries.clone();
-        let worker = tenure.domain_worker().holder("w").lease(LEASE);
+        let worker = tenure.domain_worker().name("w").lease(LEASE);
         let drained = worker
             .run(offsets([("a", 1_u64)]), move |_: Work| {
                 counted.fetch_add(1, Ordering::Relaxed);
@@ -64,7 +64,7 @@ fn a9_a_handler_of_a_domain_that_never_yields_keeps_its_lease() {
 fn a9_a_handler_of_a_chunk_that_never_yields_keeps_its_lease_and_the_syncs() {
     on_each_store(async |tenure, url| {
         let sync = tenure.verbs().plan_sync(Plan::new("m").chunks([NewChunk::new("c")])).await.unwrap().id;
-        let worker = tenure.sync_worker(sync, "w").lease_ms(LEASE_MS).chunk_lease_ms(LEASE_MS);
+        let worker = tenure.sync_worker(sync, "w").lease(LEASE).chunk_lease(LEASE);
         let info = worker
             .run(|_: ClaimedChunk| async {
                 std::thread::sleep(5 * LEASE);

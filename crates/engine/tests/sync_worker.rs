@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tenure::Tenure;
 use tenure::sync::{ChunkClaim, ClaimedChunk, NewChunk, Plan, State, SyncId, Synced};
 use tenure_memory::MemoryStore;
@@ -92,10 +93,13 @@ async fn s6_a_cancelled_sync_stops_its_handlers() {
     let sync = planned(&tenure, 2).await;
     let begun = Arc::new(tokio::sync::Notify::new());
     let beginning = begun.clone();
-    let worker = tenure.sync_worker(sync, "w").lease_ms(400).chunk_lease_ms(200).run(move |_| {
-        beginning.notify_one();
-        std::future::pending::<Result<u64, String>>()
-    });
+    let worker =
+        tenure.sync_worker(sync, "w").lease(Duration::from_millis(400)).chunk_lease(Duration::from_millis(200)).run(
+            move |_| {
+                beginning.notify_one();
+                std::future::pending::<Result<u64, String>>()
+            },
+        );
     let cancelled = async {
         begun.notified().await;
         tenure.verbs().cancel_sync(sync, Some("enough")).await.unwrap();
@@ -112,8 +116,8 @@ async fn l3_a_long_handler_keeps_its_lease_by_heartbeats() {
     let beaten = tenure.clone();
     let info = tenure
         .sync_worker(sync, "w")
-        .lease_ms(5_000)
-        .chunk_lease_ms(2_000)
+        .lease(Duration::from_secs(5))
+        .chunk_lease(Duration::from_secs(2))
         .run(move |chunk| {
             let tenure = beaten.clone();
             async move {

@@ -353,12 +353,13 @@ create view tenure.work_queue as
                as started_at,
            coalesce(l.granted_at,
                     timestamptz 'epoch' + (j.attempts -> -1 ->> 'ended_at')::bigint * interval '1 microsecond',
-                    j.created_at) as updated_at
+                    j.created_at) as updated_at,
+           j.queue, j.kind, j.attempt, j.error
       from tenure.job j left join tenure.lease l on j.running and l.token = j.token
     union all
     select f.id, f.status, f.priority, f.payload, f.run_at,
            null, null, f.created_at,
            coalesce(f.claimed_at,
                     timestamptz 'epoch' + (f.attempts -> -1 ->> 'claimed_at')::bigint * interval '1 microsecond'),
-           f.finished_at
+           f.finished_at, f.queue, f.kind, f.attempt, f.error
       from tenure.finished f;

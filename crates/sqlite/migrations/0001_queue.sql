@@ -295,11 +295,13 @@ WITH shown AS (
     SELECT j.id, CASE j.place WHEN 2 THEN 'running' ELSE 'queued' END AS status, j.priority, j.payload, j.run_at,
            l.owner AS claimed_by, l.expires_at AS lease_expires_at, j.created_at,
            coalesce(l.granted_at, j.attempts ->> '$[#-1].claimed_at') AS started_at,
-           coalesce(l.granted_at, j.attempts ->> '$[#-1].ended_at', j.created_at) AS updated_at
+           coalesce(l.granted_at, j.attempts ->> '$[#-1].ended_at', j.created_at) AS updated_at,
+           j.queue, j.kind, j.attempt, j.error
     FROM tenure_job j LEFT JOIN tenure_lease l ON j.place = 2 AND l.token = j.token
     UNION ALL
     SELECT f.id, f.status, f.priority, f.payload, f.run_at, NULL, NULL, f.created_at,
-           coalesce(f.claimed_at, f.attempts ->> '$[#-1].claimed_at'), f.finished_at
+           coalesce(f.claimed_at, f.attempts ->> '$[#-1].claimed_at'), f.finished_at,
+           f.queue, f.kind, f.attempt, f.error
     FROM tenure_finished f
 )
 SELECT id, status, priority, payload,
@@ -313,5 +315,6 @@ SELECT id, status, priority, payload,
        strftime('%Y-%m-%dT%H:%M:%S', started_at / 1000000, 'unixepoch')
            || printf('.%06dZ', started_at % 1000000) AS started_at,
        strftime('%Y-%m-%dT%H:%M:%S', updated_at / 1000000, 'unixepoch')
-           || printf('.%06dZ', updated_at % 1000000) AS updated_at
+           || printf('.%06dZ', updated_at % 1000000) AS updated_at,
+       queue, kind, attempt, error
 FROM shown;

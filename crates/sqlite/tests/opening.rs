@@ -543,7 +543,8 @@ async fn q11_the_queue_can_be_read_in_the_words_of_its_document() {
 
     let raw = Connection::open(file.path()).unwrap();
     let mut select = raw.prepare("SELECT * FROM tenure_work_queue ORDER BY id").unwrap();
-    let names = "id status priority payload run_at claimed_by lease_expires_at created_at started_at updated_at";
+    let names = "id status priority payload run_at claimed_by lease_expires_at created_at started_at updated_at \
+                 queue kind attempt error";
     assert_eq!(select.column_names().collect::<Vec<_>>().join(" "), names);
     let shown: Vec<String> = select
         .query_map([], |row| {

@@ -340,7 +340,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_offset_that_is_acquired_when_the_worker_has_left_is_left_to_others() {
         let tenure = Tenure::open("memory:").await.unwrap();
-        let mut worker = tenure.domain_worker().holder("w");
+        let mut worker = tenure.domain_worker().name("w");
         worker.prepare().unwrap();
         let heart = worker.heart().await.unwrap();
         let ((tell, heard), (ready, readied)) = (unbounded_channel(), unbounded_channel());

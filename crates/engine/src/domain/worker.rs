@@ -71,7 +71,7 @@ struct Line {
 }
 
 impl Tenure {
-    /// A worker for many domains at once, 64 unless said otherwise. Handlers at work when it is told to stop are waited for
+    /// A worker for many domains at once under a [name](Worker::name) of its own, which no two share (D3), 64 unless said otherwise. Handlers at work when it is told to stop are waited for
     /// as long as they take, unless a [grace](Worker::grace) is set.
     #[must_use]
     pub fn domain_worker(&self) -> DomainWorker {
@@ -83,13 +83,6 @@ impl Tenure {
 }
 
 impl DomainWorker {
-    /// Names the worker, so that no other is told its tokens (D3). Two workers on the same domains need two names;
-    /// default is `host:pid:random`, another for each run.
-    #[must_use]
-    pub fn holder(self, holder: &str) -> DomainWorker {
-        self.name(holder)
-    }
-
     /// How long others wait for what it held, should it die (D4); default 30 s.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> DomainWorker {
@@ -431,7 +424,7 @@ mod tests {
         dead.try_acquire(2).await.unwrap();
         clock.set(Time(1_000_000));
         let seen = Seen::default();
-        let worker = tenure.domain_worker().holder("alive").lease(Duration::from_secs(60));
+        let worker = tenure.domain_worker().name("alive").lease(Duration::from_secs(60));
         worker.run(offsets([("a", 3)]), noting(&seen)).await.unwrap();
         let order: Vec<u64> = seen.lock().unwrap().iter().map(|(_, offset)| *offset).collect();
         assert_eq!(order, [1, 2, 3]);
@@ -441,7 +434,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a12_a_handler_whose_lease_is_lost_is_stopped() {
         let tenure = in_memory().await;
-        let worker = tenure.domain_worker().holder("w").lease(Duration::from_millis(300));
+        let worker = tenure.domain_worker().name("w").lease(Duration::from_millis(300));
         let other = tenure.clone();
         let handler = move |work: Work| {
             let other = other.clone();

@@ -11,14 +11,16 @@ use super::{
 };
 use crate::clock::Moment;
 use crate::heart::{Heart, Leases, Span};
+use crate::queue::from_json;
 use crate::signals::told;
 use crate::worker::context::Terms;
 use crate::worker::face::{Ask, Claimed, Face, Offer};
 use crate::worker::handler::Task;
 use crate::worker::parts::{Part, Shared};
-use crate::worker::{Context, Report, Worker};
-use crate::{Error, Outcome, Result, Stop, Tenure};
+use crate::worker::{Context, Report, Worker, ms};
+use crate::{CallerTransaction, Error, Outcome, Result, Stop, Tenure};
 use futures_util::future::{BoxFuture, join_all, try_join_all};
+use serde::de::DeserializeOwned;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -87,6 +89,33 @@ type Handler = Arc<dyn Fn(ChunkContext) -> BoxFuture<'static, Outcome<Synced>> +
 /// One attempt at one chunk, in the hands of its handler.
 pub type ChunkContext = Context<ClaimedChunk>;
 
+impl ChunkContext {
+    /// Which attempt this is, from 1.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.unit().attempt
+    }
+
+    /// What its sync was planned with for it, as a type.
+    pub fn payload<T: DeserializeOwned>(&self) -> Result<T> {
+        from_json("payload", &self.unit().payload)
+    }
+
+    /// Completes this chunk in the handler's own transaction: its rows and the word of them are one commit, or neither (S5).
+    /// Return [`Synced::completed`] once that is committed.
+    pub async fn complete_in<T: CallerTransaction>(&self, tx: &mut T, synced: impl Into<Synced>) -> Result<()> {
+        let (row_count, cursor) = synced.into().into_parts();
+        let verbs = self.tenure().verbs();
+        verbs.complete_chunk_in(tx, self.unit(), self.owner(), row_count, cursor.as_deref()).await
+    }
+
+    /// Makes the handler's own transaction fenced: it is refused unless the lease is held now, and nobody is given the chunk
+    /// before it ends.
+    pub async fn held_in<T: CallerTransaction>(&self, tx: &mut T) -> Result<()> {
+        self.tenure().verbs().chunk_held_in(tx, self.unit(), self.owner()).await
+    }
+}
+
 /// Runs a handler over all chunks of a sync. Made by [`Tenure::sync_worker`].
 pub type SyncWorker = Worker<Chunks>;
 
@@ -120,15 +149,15 @@ impl SyncWorker {
 
     /// How long the lease of the sync runs unless renewed; five minutes unless said otherwise.
     #[must_use]
-    pub fn lease_ms(mut self, lease_ms: u64) -> SyncWorker {
-        self.face.lease_ms = lease_ms;
+    pub fn lease(mut self, lease: Duration) -> SyncWorker {
+        self.face.lease_ms = ms(lease);
         self
     }
 
     /// How long the lease of a chunk runs unless renewed; two minutes unless said otherwise.
     #[must_use]
-    pub fn chunk_lease_ms(mut self, lease_ms: u64) -> SyncWorker {
-        self.face.chunk_lease_ms = lease_ms;
+    pub fn chunk_lease(mut self, lease: Duration) -> SyncWorker {
+        self.face.chunk_lease_ms = ms(lease);
         self
     }
 

@@ -5,6 +5,7 @@ use super::face::Face;
 use super::jobs::Jobs;
 use crate::Error;
 use crate::heart::Cancelled;
+use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::LostReason;
 
@@ -39,6 +40,32 @@ pub trait Hooks<F: Face = Jobs>: Send + Sync + 'static {
     /// The store does not answer; said once per outage.
     fn store_away(&self, error: &Error) {
         let _ = error;
+    }
+}
+
+impl<F: Face, H: Hooks<F> + ?Sized> Hooks<F> for Arc<H> {
+    fn claimed(&self, units: usize) {
+        (**self).claimed(units);
+    }
+
+    fn started(&self, cx: &Context<F::Unit>) {
+        (**self).started(cx);
+    }
+
+    fn told_to_stop(&self, cx: &Context<F::Unit>, why: Cancelled) {
+        (**self).told_to_stop(cx, why);
+    }
+
+    fn ended(&self, cx: &Context<F::Unit>, act: &F::Act, ended: F::Ended, took: Duration) {
+        (**self).ended(cx, act, ended, took);
+    }
+
+    fn refused(&self, cx: &Context<F::Unit>, act: &F::Act, reason: LostReason) {
+        (**self).refused(cx, act, reason);
+    }
+
+    fn store_away(&self, error: &Error) {
+        (**self).store_away(error);
     }
 }
 

@@ -61,7 +61,7 @@ async fn a_worker_works_through_offsets() -> Result<()> {
     let tenure = Tenure::open("memory:").await?;
     let messages = [("acct-42", 1), ("acct-42", 2), ("acct-43", 1)];
 
-    let worker = tenure.domain_worker().holder("worker-7").lease(Duration::from_secs(30)).concurrency(64);
+    let worker = tenure.domain_worker().name("worker-7").lease(Duration::from_secs(30)).concurrency(64);
     let report = worker.run(offsets(messages), post).await?; // async fn(Work) -> Result<(), _>
 
     assert_eq!(report.completed, 3);

@@ -231,7 +231,7 @@ async fn q11_the_view_speaks_the_words_of_the_document() {
     store.finish(vec![Ending { job: done.id, owner: "w".into(), token: done.token, act }]).await.unwrap();
     let hand = connect(database.url()).await;
     let view = "select id, status, priority, payload, run_at, claimed_by, lease_expires_at, created_at, started_at,
-                       updated_at from tenure.work_queue order by id";
+                       updated_at, queue, kind, attempt, error from tenure.work_queue order by id";
     let rows = hand.query(view, &[]).await.unwrap();
     let told: Vec<(i64, &str, Option<&str>)> =
         rows.iter().map(|row| (row.get("id"), row.get("status"), row.get("claimed_by"))).collect();
