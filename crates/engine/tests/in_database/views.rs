@@ -89,11 +89,16 @@ async fn life_of_a_job<A: App>() {
 
     let tenure = tick(&app, 50).await;
     tenure.verbs().retry(id).await.unwrap();
+    let tenure = tick(&app, 52).await;
+    let fourth = tenure.verbs().claim(Claim::new("q", "bob").lease_ms(10_000)).await.unwrap().jobs.remove(0);
+    tenure.verbs().fail(id, "bob", fourth.token, "boom").await.unwrap();
+    let failed = shown(&mut app).await;
+    assert!(failed.starts_with("queued ") && failed.ends_with(" | 1 boom"), "{failed}");
     let tenure = tick(&app, 55).await;
     tenure.verbs().cancel(id, Some("no longer wanted"), false).await.unwrap();
     let ended = shown(&mut app).await;
     assert!(
-        ended.starts_with("failed ") && ended.ends_with(&format!(" - - {} {} | 0 no longer wanted", at(40), at(55))),
+        ended.starts_with("failed ") && ended.ends_with(&format!(" - - {} {} | 1 boom", at(52), at(55))),
         "{ended}"
     );
 }
