@@ -117,7 +117,7 @@ impl From<Problem> for Failure {
     fn from(problem: Problem) -> Failure {
         let exit = match problem.kind {
             Kind::Malformed | Kind::Invalid | Kind::TooLarge | Kind::LeaseLost | Kind::Conflict => 65,
-            Kind::Absent => 66,
+            Kind::Absent | Kind::NoStore => 66,
             Kind::UnknownOutcome => 75,
             Kind::Denied => 77,
             Kind::Address => 2,

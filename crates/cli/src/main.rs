@@ -4,7 +4,7 @@
 //! strangers is escaped before a terminal sees it; a password in a store address is never printed.
 //!
 //! Exit codes: 0 done · 1 declined at a question, stopped half-way, or the doctor found something wrong · 2 wrong usage ·
-//! 65 bad input, or it does not fit what is on record (a dedup key with another body, a cancel of what has ended, a retry of what has not) · 66 not on record · 69 store
+//! 65 bad input, or it does not fit what is on record (a dedup key with another body, a cancel of what has ended, a retry of what has not) · 66 not on record, or no store · 69 store
 //! unavailable · 74 output cannot be written · 75 unknown outcome, try again · 77 not allowed.
 
 mod commands;
@@ -33,6 +33,7 @@ use tenure::{Actor, Address, Tenure};
     max_term_width = 100,
     after_help = "\
 Examples:
+  tenure init
   tenure enqueue images '{\"asset\":42}' --kind resize
   tenure job list --queue images --status failed
   tenure job explain 42
@@ -40,8 +41,8 @@ Examples:
   tenure serve --store postgres://app@db.example/work
 
 Exit codes: 0 done, 1 declined at a question or unwell (doctor), 2 wrong usage, 65 bad input or in
-conflict with what is on record, 66 not on record, 69 store unavailable, 74 output not written,
-75 outcome unknown (try again), 77 not allowed."
+conflict with what is on record, 66 not on record or no store (tenure init), 69 store unavailable,
+74 output not written, 75 outcome unknown (try again), 77 not allowed."
 )]
 struct Cli {
     /// Where the work is kept: sqlite:FILE, sqlite::memory:, postgres://USER@HOST/DATABASE or memory: [default:
@@ -126,13 +127,17 @@ async fn run(cli: Cli, output: &Output) -> Result<(), Failure> {
     if let Command::Migrate(migrate) = cli.command {
         return migrate.run(&store, output).await;
     }
+    if let Command::Init(init) = cli.command {
+        return init.run(&store, output).await;
+    }
     if let Command::Demo(demo) = cli.command {
         return demo.run(&store, output).await;
     }
     let service = cli.command.service();
     service.iter().for_each(|service| service.log());
     let patience = service.map_or(Duration::ZERO, |service| service.wait_for_store);
-    let opened = Tenure::open_within(store.as_str(), patience).await;
+    let store = if cli.command.needs_no_store() { Address::new("memory:") } else { store };
+    let opened = Tenure::open(store.as_str()).create(!cli.command.only_reads()).within(patience).await;
     let tenure = opened.map_err(|error| Failure::opening(&store, error))?.acting_as(actor());
     let ran = cli.command.run(&tenure, output).await;
     // A process that ends at once would take its wake-ups with it. They are hints: losing them is no failure, and a store

@@ -1,27 +1,87 @@
 //! From an address to a store, and from a driver's transaction to its backend: the only place that names a backend.
 
 use crate::outage::Outage;
-use crate::{CallerTransaction, Tenure};
+use crate::surroundings::Surroundings;
+use crate::{CallerTransaction, Tenure, program};
+use futures_util::future::BoxFuture;
+use std::future::IntoFuture;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::Token;
 use tenure_core::queue::{Ended, Ending, Enqueued, JobId, NewJob};
 use tenure_core::sync::ClaimedChunk;
 use tenure_memory::MemoryStore;
-use tenure_postgres::PostgresStore;
-use tenure_sqlite::SqliteStore;
-use tenure_sqlite::in_transaction;
-use tenure_store::{Clock, Place, Store, StoreError, TransactionError};
+use tenure_postgres::{PostgresOptions, PostgresStore};
+use tenure_sqlite::{SqliteOptions, SqliteStore, in_transaction};
+use tenure_store::{Address, Clock, Place, Store, StoreError, TransactionError};
 
 pub use tenure_postgres::tokio_postgres;
 pub use tenure_sqlite::rusqlite;
 
-/// Opens the store at `url`.
-pub(crate) async fn open(url: &str) -> Result<Arc<dyn Store>, StoreError> {
+/// How a store is opened; `.await` opens it.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> tenure::Result<()> {
+/// # use std::time::Duration;
+/// use tenure::Tenure;
+///
+/// // A service that starts before its database, and makes the store if it is the first.
+/// let tenure = Tenure::open("memory:").within(Duration::from_secs(60)).await?;
+/// // A tool that only looks: what is not there is not made.
+/// let absent = Tenure::open("sqlite:/nowhere/tenure.db").create(false).await;
+/// assert_eq!(absent.unwrap_err().code(), "store_absent");
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "nothing is opened before it is awaited"]
+pub struct Open {
+    url: Address,
+    create: bool,
+    patience: Duration,
+}
+
+impl Open {
+    pub(crate) fn new(url: &str) -> Open {
+        Open { url: Address::new(url), create: true, patience: Duration::ZERO }
+    }
+
+    /// Whether opening may change what is there: make a store, upgrade an older one, switch the journal of a file. It
+    /// may, unless it is told not to; then what is not there is answered as [`StoreError::Absent`] and left as it was.
+    /// A store in memory is made in any case: there is nothing to change.
+    pub fn create(mut self, create: bool) -> Open {
+        self.create = create;
+        self
+    }
+
+    /// Waits up to `patience` for a store that is away, as a service does that starts before its database. What no
+    /// waiting mends (a wrong address or password, another schema) is answered at once.
+    pub fn within(mut self, patience: Duration) -> Open {
+        self.patience = patience;
+        self
+    }
+}
+
+impl IntoFuture for Open {
+    type Output = crate::Result<Tenure>;
+    type IntoFuture = BoxFuture<'static, crate::Result<Tenure>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let (around, outage) = (Surroundings::default(), Arc::new(Outage::default()));
+            let store = open_within(&self, &outage).await?;
+            Ok(Tenure { store: store.acting_as(program()), url: Some(self.url.as_str().into()), outage, around })
+        })
+    }
+}
+
+/// Opens the store at `url`, or where it may `create` one.
+async fn open(url: &str, create: bool) -> Result<Arc<dyn Store>, StoreError> {
     match url.split_once(':') {
         Some(("memory", "")) => Ok(Arc::new(MemoryStore::new())),
-        Some(("sqlite", _)) => Ok(Arc::new(SqliteStore::open(url).await?)),
-        Some(("postgres" | "postgresql", _)) => Ok(Arc::new(PostgresStore::open(url).await?)),
+        Some(("sqlite", _)) => Ok(Arc::new(SqliteStore::open_with(url, SqliteOptions::new().create(create)).await?)),
+        Some(("postgres" | "postgresql", _)) => {
+            Ok(Arc::new(PostgresStore::open_with(PostgresOptions::parse(url)?.create(create)).await?))
+        }
         _ => Err(StoreError::Address {
             message: "use sqlite:FILE, sqlite::memory:, postgres://USER@HOST/DATABASE or memory:".to_owned(),
         }),
@@ -31,14 +91,15 @@ pub(crate) async fn open(url: &str) -> Result<Arc<dyn Store>, StoreError> {
 /// The longest pause between two tries to open a store that is away.
 const OPEN_AGAIN: Duration = Duration::from_secs(1);
 
-/// Opens the store at `url`, and tries again for `patience` while it is away.
-pub(crate) async fn open_within(url: &str, patience: Duration, outage: &Outage) -> Result<Arc<dyn Store>, StoreError> {
-    let deadline = tokio::time::Instant::now() + patience;
+/// Opens a store, and tries again while it is away, as long as it may.
+async fn open_within(how: &Open, outage: &Outage) -> Result<Arc<dyn Store>, StoreError> {
+    let Open { url, create, patience } = how;
+    let deadline = tokio::time::Instant::now() + *patience;
     let mut pause = OPEN_AGAIN / 10;
     loop {
         // What nobody waits for, and what no waiting mends, is told by the answer alone.
         let attempt = async {
-            match open(url).await {
+            match open(url.as_str(), *create).await {
                 Err(away @ StoreError::Unavailable { .. }) if !patience.is_zero() => Err(away),
                 answered => Ok(answered),
             }
@@ -58,7 +119,7 @@ pub(crate) async fn open_within(url: &str, patience: Duration, outage: &Outage) 
 pub(crate) async fn migrate(url: &str) -> Result<Option<i64>, StoreError> {
     match url.split_once(':') {
         Some(("postgres" | "postgresql", _)) => PostgresStore::migrate(url).await.map(Some),
-        _ => open(url).await.map(|_| None),
+        _ => open(url, true).await.map(|_| None),
     }
 }
 

@@ -66,12 +66,12 @@ mod worker;
 
 use outage::Outage;
 use std::sync::Arc;
-use std::time::Duration;
 use surroundings::Surroundings;
 use tenure_store::Store;
 
 pub use chance::by_policy;
 pub use clock::Moment;
+pub use connect::Open;
 /// The drivers, of the versions whose transactions [`in_tx`](queue::Enqueue::in_tx) and its siblings take.
 pub use connect::{rusqlite, tokio_postgres};
 pub use error::{Error, KeyHolder, Refused};
@@ -121,18 +121,10 @@ pub struct Tenure {
 impl Tenure {
     /// Opens the store at `url`: `sqlite:tenure.db`, `sqlite::memory:`, `postgres://…` or `memory:`.
     ///
-    /// An empty store gets its schema. An SQLite file of an older Tenure is upgraded; an older PostgreSQL schema is
-    /// refused until `tenure migrate` was run; a newer one is refused by name.
-    pub async fn open(url: &str) -> Result<Tenure> {
-        Tenure::open_within(url, Duration::ZERO).await
-    }
-
-    /// The same, and waits up to `patience` for a store that is away, as a service does that starts before its database.
-    /// What no waiting mends (a wrong address or password, another schema) is answered at once.
-    pub async fn open_within(url: &str, patience: Duration) -> Result<Tenure> {
-        let (around, outage) = (Surroundings::default(), Arc::new(Outage::default()));
-        let store = connect::open_within(url, patience, &outage).await?;
-        Ok(Tenure { store: store.acting_as(program()), url: Some(url.into()), outage, around })
+    /// An empty store gets its schema, unless [`Open::create`] says otherwise. An SQLite file of an older Tenure is
+    /// upgraded; an older PostgreSQL schema is refused until `tenure migrate` was run; a newer one is refused by name.
+    pub fn open(url: &str) -> Open {
+        Open::new(url)
     }
 
     /// Brings the store at `url` to the schema of this version, and answers its number. `None`: such a store has no

@@ -17,6 +17,7 @@ pub struct PostgresOptions {
     pub(crate) schema: String,
     pub(crate) connections_max: usize,
     pub(crate) auto_migrate: bool,
+    pub(crate) create: bool,
     pub(crate) timeout: Duration,
 }
 
@@ -143,7 +144,8 @@ impl PostgresOptions {
                 })?)
             }
         };
-        Ok(PostgresOptions { address, route, listen, schema: schema_name, connections_max, auto_migrate, timeout })
+        let (schema, create) = (schema_name, true);
+        Ok(PostgresOptions { address, route, listen, schema, connections_max, auto_migrate, create, timeout })
     }
 
     /// Uses this schema.
@@ -156,6 +158,14 @@ impl PostgresOptions {
     #[must_use]
     pub fn auto_migrate(mut self) -> PostgresOptions {
         self.auto_migrate = true;
+        self
+    }
+
+    /// Whether opening may change the database: make the schema, or upgrade an older one where that was asked for. If
+    /// not, a database without it is [`StoreError::Absent`], and stays so.
+    #[must_use]
+    pub fn create(mut self, create: bool) -> PostgresOptions {
+        self.create = create;
         self
     }
 }

@@ -32,6 +32,7 @@ pub use address::PostgresOptions;
 /// The PostgreSQL driver (0.7), for callers who share a transaction with the queue: [`in_transaction`].
 pub use tokio_postgres;
 
+use migrate::May;
 use pool::Database;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -50,7 +51,6 @@ pub struct PostgresStore {
     /// Queues that other processes were told of, or would be soon.
     told: Arc<Told>,
     signals: Signals,
-    auto_migrate: bool,
     /// Ended with the last handle.
     listening: Arc<listen::Listening>,
     /// Who acts through this handle.
@@ -65,8 +65,9 @@ impl PostgresStore {
 
     /// Opens a store with options set by hand.
     pub async fn open_with(options: PostgresOptions) -> Result<PostgresStore> {
+        let may = May { create: options.create, upgrade: options.create && options.auto_migrate };
         let store = PostgresStore::unasked(options)?;
-        store.prepared().await?;
+        store.prepared(may).await?;
         Ok(store)
     }
 
@@ -78,11 +79,11 @@ impl PostgresStore {
 
     /// Makes sure of the schema. A connection that breaks meanwhile, as all do when a server restarts or a pooler is
     /// reloaded, is no reason to give up at once.
-    async fn prepared(&self) -> Result<()> {
+    async fn prepared(&self, may: May) -> Result<()> {
         let began = Instant::now();
         let mut pause = PREPARE_AGAIN;
         loop {
-            match migrate::prepare(&self.database, self.auto_migrate).await {
+            match migrate::prepare(&self.database, may).await {
                 Err(StoreError::Unavailable { .. }) if began.elapsed() + pause < PREPARE_FOR => {
                     tokio::time::sleep(pause).await;
                     pause *= 2;
@@ -93,7 +94,6 @@ impl PostgresStore {
     }
 
     fn unasked(options: PostgresOptions) -> Result<PostgresStore> {
-        let auto_migrate = options.auto_migrate;
         let database = Arc::new(Database::connect(&options)?);
         let signals = Signals::default();
         let listening = listen::start(&options, signals.clone())?;
@@ -107,7 +107,6 @@ impl PostgresStore {
             sightings: Arc::default(),
             told: Arc::default(),
             signals,
-            auto_migrate,
             listening: Arc::new(listening),
             actor: Actor::default(),
         })
@@ -116,7 +115,7 @@ impl PostgresStore {
     /// Brings the schema of the store at `url` to the version this crate knows. Returns the version it has now.
     pub async fn migrate(url: &str) -> Result<i64> {
         let database = Database::connect(&PostgresOptions::parse(url)?)?;
-        migrate::prepare(&database, true).await?;
+        migrate::prepare(&database, May { create: true, upgrade: true }).await?;
         Ok(migrate::known())
     }
 }

@@ -124,21 +124,38 @@ struct Found {
     functions: Option<Functions>,
 }
 
-/// Creates the schema in an empty database; upgrades an older one only if asked to; refuses a newer one.
+/// What may be done about a schema that is not the one of this version.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct May {
+    /// Make one where there is none.
+    pub(crate) create: bool,
+    /// Bring an older one to this version.
+    pub(crate) upgrade: bool,
+}
+
+/// Creates the schema in an empty database and upgrades an older one, each only if it may; refuses a newer one.
 ///
 /// Functions change without a migration too, and others than its own are a schema of another version: refused until they
 /// are installed on request. An earlier release never installs its own in the place of a later one's, so two releases
 /// side by side do not undo each other's work: the later stays, and processes of the earlier are refused when they
 /// begin anew.
-pub(crate) async fn prepare(database: &Database, upgrade: bool) -> Result<()> {
+pub(crate) async fn prepare(database: &Database, may: May) -> Result<()> {
     match found(database).await? {
         Some(found) => match judge(&found)? {
             Fit::Same => Ok(()),
-            Fit::Older(refusal) if !upgrade => Err(refusal),
+            Fit::Older(refusal) if !may.upgrade => Err(refusal),
             Fit::Older(_) => migrate(database).await,
         },
+        None if !may.create => Err(absent(database).await?),
         None => migrate(database).await,
     }
+}
+
+/// That the database has no store.
+async fn absent(database: &Database) -> Result<StoreError> {
+    let row = first(database.read("select current_database()::text as name", &[]).await?)?;
+    let (name, schema): (String, _) = (get(&row, "name")?, database.schema());
+    Ok(StoreError::Absent { place: format!("database {name} (it has none in its schema {schema})") })
 }
 
 enum Fit {

@@ -46,7 +46,7 @@ impl From<Problem> for Refused {
             Kind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Kind::LeaseLost | Kind::Conflict => StatusCode::CONFLICT,
             Kind::Absent => StatusCode::NOT_FOUND,
-            Kind::Unavailable | Kind::UnknownOutcome | Kind::Denied | Kind::Schema | Kind::Address => {
+            Kind::Unavailable | Kind::UnknownOutcome | Kind::NoStore | Kind::Denied | Kind::Schema | Kind::Address => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
             Kind::Full => StatusCode::INSUFFICIENT_STORAGE,

@@ -7,17 +7,18 @@ use std::path::PathBuf;
 use tenure_store::Clock;
 
 /// How a store is opened, where its address says nothing else.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct SqliteOptions {
     pub(crate) clock: Clock,
     pub(crate) synchronous: Synchronous,
+    pub(crate) create: bool,
 }
 
 impl SqliteOptions {
-    /// The machine's clock, and every commit on disk before it is answered.
+    /// The machine's clock, every commit on disk before it is answered, and a store where there was none.
     #[must_use]
     pub fn new() -> SqliteOptions {
-        SqliteOptions::default()
+        SqliteOptions { clock: Clock::default(), synchronous: Synchronous::default(), create: true }
     }
 
     /// The clock that judges leases.
@@ -32,6 +33,22 @@ impl SqliteOptions {
     pub fn synchronous(mut self, synchronous: Synchronous) -> SqliteOptions {
         self.synchronous = synchronous;
         self
+    }
+
+    /// Whether opening may change the file: make it, lay it out, bring it up to date, switch its journal. If not, what is
+    /// not there is [`StoreError::Absent`], and is left so.
+    ///
+    /// [`StoreError::Absent`]: tenure_store::StoreError::Absent
+    #[must_use]
+    pub fn create(mut self, create: bool) -> SqliteOptions {
+        self.create = create;
+        self
+    }
+}
+
+impl Default for SqliteOptions {
+    fn default() -> SqliteOptions {
+        SqliteOptions::new()
     }
 }
 

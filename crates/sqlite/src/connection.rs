@@ -3,9 +3,10 @@
 //! Always true: a file that is not ours to use, not a database, or damaged where we looked is refused with one line and
 //! left as it was; a file we create can be read by its owner only.
 
-use crate::address::{Place, Synchronous};
+use crate::address::{Place, SqliteOptions};
 use crate::fault::{Done, Fault, busy};
 use crate::identity::several_names;
+use crate::migrate;
 use crate::patience::{LOCK_WAIT_MAX, Patience};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
@@ -41,13 +42,13 @@ pub(crate) fn check_version(number: i32, version: &str) -> Done<()> {
     Err(Fault::Denied(format!("SQLite {version} is in use, and {} or newer is needed", VERSION_FLOOR.1)))
 }
 
-/// The connection that writes. Creates the file if there is none.
-pub(crate) fn writer(place: &Place, synchronous: Synchronous) -> Done<Connection> {
+/// The connection that writes. Creates the file if there is none, unless `options` say otherwise.
+pub(crate) fn writer(place: &Place, options: &SqliteOptions) -> Done<Connection> {
     check_version(rusqlite::version_number(), rusqlite::version())?;
     let conn = match place {
         Place::Memory => Connection::open_in_memory()?,
         Place::File(path) => {
-            prepare_file(path)?;
+            prepare_file(path, options.create)?;
             let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             Connection::open_with_flags(path, flags)?
         }
@@ -59,13 +60,15 @@ pub(crate) fn writer(place: &Place, synchronous: Synchronous) -> Done<Connection
     if let Place::File(path) = place {
         check_pages(&conn, path)?;
     }
-    let journal: String =
-        patiently(|| Ok(conn.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?))?;
-    if matches!(place, Place::File(_)) && journal != "wal" {
-        let why = format!("its journal cannot be WAL, only {journal}; is it on a network file system?");
-        return Err(Fault::Denied(why));
+    if options.create && matches!(place, Place::File(_)) {
+        let journal: String =
+            patiently(|| Ok(conn.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?))?;
+        if journal != "wal" {
+            let why = format!("its journal cannot be WAL, only {journal}; is it on a network file system?");
+            return Err(Fault::Denied(why));
+        }
     }
-    conn.pragma_update(None, "synchronous", synchronous.as_str())?;
+    conn.pragma_update(None, "synchronous", options.synchronous.as_str())?;
     conn.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     conn.pragma_update(None, "journal_size_limit", WAL_BYTES_KEPT)?;
     conn.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
@@ -141,24 +144,21 @@ pub(crate) fn begin(conn: &Connection, mut waited: impl FnMut(Duration) -> bool)
     }
 }
 
-/// Makes sure that `path` is a file of ours, or an empty one that only we may read.
-fn prepare_file(path: &Path) -> Done<()> {
+/// Makes sure that `path` is a file of ours, or an empty one that only we may read; unless it may `create` one, that it is
+/// a store already.
+fn prepare_file(path: &Path, create: bool) -> Done<()> {
     let denied = |why: &dyn std::fmt::Display| Err(Fault::Denied(why.to_string()));
     check_beside(path)?;
-    let mut create = OpenOptions::new();
-    create.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut create, 0o600);
-    match create.open(path) {
+    if create && create_file(path)? {
         // Whoever moved the file away since it was looked for has left its log. The empty one in its place does no harm,
         // and is not removed: it may be the right one again by now.
-        Ok(_) => return check_beside(path),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => return denied(&"its directory does not exist"),
-        Err(error) => return denied(&error),
+        return check_beside(path);
     }
     let found = match std::fs::metadata(path) {
         Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound && !create => {
+            return Err(Fault::Absent("no such file".to_owned()));
+        }
         Err(error) => return denied(&error),
     };
     if !found.is_file() {
@@ -171,7 +171,53 @@ fn prepare_file(path: &Path) -> Done<()> {
     if let Some(several) = several_names(path) {
         return denied(&format_args!("it {several}"));
     }
-    check_beside(path)
+    check_beside(path)?;
+    match (create, found.len()) {
+        (true, _) => Ok(()),
+        (false, 0) => Err(Fault::Absent("the file is empty".to_owned())),
+        (false, _) => migrate::check_applied(&glance(path)?),
+    }
+}
+
+/// Whether the file was made now: one that only we may read.
+fn create_file(path: &Path) -> Done<bool> {
+    let mut create = OpenOptions::new();
+    create.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut create, 0o600);
+    match create.open(path) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(Fault::Denied("its directory does not exist".to_owned()))
+        }
+        Err(error) => Err(Fault::Denied(error.to_string())),
+    }
+}
+
+/// A connection for a look at a file that may be anybody's: it leaves nothing behind, in the file or beside it.
+///
+/// A file in WAL mode gets a log and an index as soon as it is read, and a connection that may only read leaves them
+/// there. Where there is no log nobody has the file open and all of it is in it, so it can be read as one that does not
+/// change.
+fn glance(path: &Path) -> Done<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = if in_wal_mode(path) && !wal(path).exists() {
+        let encoded: String = path.as_os_str().as_encoded_bytes().iter().map(|byte| format!("%{byte:02x}")).collect();
+        Connection::open_with_flags(format!("file:{encoded}?immutable=1"), flags | OpenFlags::SQLITE_OPEN_URI)?
+    } else {
+        Connection::open_with_flags(path, flags)?
+    };
+    conn.busy_timeout(READER_WAIT)?;
+    Ok(conn)
+}
+
+/// Whether a database says of itself that it is read and written with a WAL.
+fn in_wal_mode(path: &Path) -> bool {
+    // The version that a reader must know is the 20th byte.
+    let mut head = [0; 20];
+    let mut read = || std::fs::File::open(path)?.read_exact(&mut head);
+    read().is_ok() && head[19] == 2
 }
 
 /// Refuses a database that is missing or empty beside a log of it that is not. SQLite would take it for a new one and

@@ -27,6 +27,10 @@ pub(crate) enum Fault {
     Unsure(String),
     /// The file holds what it should not.
     Broken(String),
+    /// There is no store, for this reason; with the file it was met in, where that is.
+    Absent(String),
+    /// Laid out by an older Tenure: found, known.
+    Older(i64, i64),
     /// Laid out by a newer Tenure: found, known.
     Newer(i64, i64),
     /// The address makes no sense.
@@ -60,7 +64,8 @@ impl Fault {
             Fault::Gone(message) => Fault::Gone(with(message)),
             Fault::Unsure(message) => Fault::Unsure(with(message)),
             Fault::Broken(message) => Fault::Broken(with(message)),
-            other @ (Fault::Newer(..) | Fault::Address(_)) => other,
+            Fault::Absent(why) => Fault::Absent(format!("{file} ({why})")),
+            other @ (Fault::Older(..) | Fault::Newer(..) | Fault::Address(_)) => other,
         }
     }
 }
@@ -101,6 +106,8 @@ impl From<Fault> for StoreError {
             Fault::Full(message) => StoreError::Full { message },
             Fault::Denied(message) => StoreError::Denied { message },
             Fault::Broken(message) => StoreError::Broken { message },
+            Fault::Absent(place) => StoreError::Absent { place },
+            Fault::Older(found, known) => StoreError::SchemaOlder { found, known },
             Fault::Newer(found, known) => StoreError::SchemaNewer { found, known },
             Fault::Address(message) => StoreError::Address { message },
         }

@@ -100,7 +100,7 @@ impl SqliteStore {
         SqliteStore::open_with(url, SqliteOptions::new()).await
     }
 
-    /// The same, on a clock of the caller's.
+    /// The same, on a clock of the caller's, or without creating anything.
     pub async fn open_with(url: &str, options: SqliteOptions) -> Result<SqliteStore> {
         let (place, options) = address::parse(url, options)?;
         let (told, opened) = tokio::sync::oneshot::channel();
@@ -371,16 +371,13 @@ impl Upkeep for SqliteStore {
     }
 }
 
-/// Opens the connections and brings the file up to date.
+/// Opens the connections and brings the file up to date, where that was asked for.
 fn connect(place: &Place, options: &SqliteOptions) -> Done<Opened> {
-    let mut writer = connection::writer(place, options.synchronous)?;
-    migrate::migrate(&mut writer, options.clock.now())?;
-    if writer.query_row(sql::ANY_STUCK, [], |row| row.get(0))? {
-        let tx = connection::immediate(&mut writer)?;
-        for statement in [sql::UNSTICK, sql::UNSTICK_JOBS, sql::UNSTICK_UNITS, sql::UNSTICK_RUNS] {
-            tx.execute(statement, [])?;
-        }
-        tx.commit()?;
+    let mut writer = connection::writer(place, options)?;
+    // Whoever may not create has found a file that is up to date. In memory there is nothing before it is made.
+    if options.create || *place == Place::Memory {
+        migrate::migrate(&mut writer, options.clock.now())?;
+        unstick(&mut writer)?;
     }
     let (readers, identity) = match place {
         Place::Memory => (Vec::new(), None),
@@ -394,6 +391,18 @@ fn connect(place: &Place, options: &SqliteOptions) -> Done<Opened> {
     let data_version = writer::data_version(&writer)?;
     connection::opened(&writer)?;
     Ok(Opened { writer, readers, identity, data_version })
+}
+
+/// Lets what could not be read the last time be tried again.
+fn unstick(writer: &mut Connection) -> Done<()> {
+    if writer.query_row(sql::ANY_STUCK, [], |row| row.get(0))? {
+        let tx = connection::immediate(writer)?;
+        for statement in [sql::UNSTICK, sql::UNSTICK_JOBS, sql::UNSTICK_UNITS, sql::UNSTICK_RUNS] {
+            tx.execute(statement, [])?;
+        }
+        tx.commit()?;
+    }
+    Ok(())
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {

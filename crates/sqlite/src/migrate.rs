@@ -39,6 +39,15 @@ pub(crate) fn migrate(conn: &mut Connection, now: Time) -> Done<()> {
     Ok(tx.commit()?)
 }
 
+/// Refuses a file that would have to be laid out or brought up to date first.
+pub(crate) fn check_applied(conn: &Connection) -> Done<()> {
+    match applied(conn)? {
+        KNOWN => Ok(()),
+        0 => Err(Fault::Absent("none of its tables are Tenure's".to_owned())),
+        found => Err(Fault::Older(found, KNOWN)),
+    }
+}
+
 /// Refuses a file that this program has not brought up to date.
 pub(crate) fn check(conn: &Connection) -> Done<()> {
     match applied(conn)? {

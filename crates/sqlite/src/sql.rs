@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn every_statement_is_listed_has_a_header_and_prepares_on_a_migrated_database() {
-        let mut conn = crate::connection::writer(&crate::Place::Memory, crate::Synchronous::Off).unwrap();
+        let mut conn = crate::connection::writer(&crate::Place::Memory, &crate::SqliteOptions::new()).unwrap();
         crate::migrate::migrate(&mut conn, tenure_core::Time(0)).unwrap();
         for (file, name, text) in ALL {
             assert!(text.starts_with(&format!("-- {name}: ")), "{name} of {file} has another name there");
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn q2_the_hot_statements_walk_their_index_and_sort_nothing() {
-        let mut conn = crate::connection::writer(&crate::Place::Memory, crate::Synchronous::Off).unwrap();
+        let mut conn = crate::connection::writer(&crate::Place::Memory, &crate::SqliteOptions::new()).unwrap();
         crate::migrate::migrate(&mut conn, tenure_core::Time(0)).unwrap();
         for (text, index) in [
             (READY, "COVERING INDEX tenure_job_ready"),
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn d6_the_statements_of_domains_walk_their_index_and_sort_nothing() {
-        let mut conn = crate::connection::writer(&crate::Place::Memory, crate::Synchronous::Off).unwrap();
+        let mut conn = crate::connection::writer(&crate::Place::Memory, &crate::SqliteOptions::new()).unwrap();
         crate::migrate::migrate(&mut conn, tenure_core::Time(0)).unwrap();
         for (text, index) in [
             (DOMAIN_FIND, "(name=?)"),

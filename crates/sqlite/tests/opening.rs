@@ -258,6 +258,44 @@ async fn c16_flipped_bits_are_never_a_panic_nor_an_empty_store() {
     }
 }
 
+/// Opens what is there, and makes nothing.
+async fn existing(file: &File) -> Result<SqliteStore, StoreError> {
+    SqliteStore::open_with(&url(&file.path()), SqliteOptions::new().create(false)).await
+}
+
+#[tokio::test]
+async fn x_without_creating_what_is_no_store_is_absent_and_left_alone() {
+    let file = File::new();
+    let beside = || fs::read_dir(file.path().parent().unwrap()).unwrap().count();
+    let absent = async |why: &str| {
+        let error = existing(&file).await.map(drop).unwrap_err();
+        let StoreError::Absent { place } = &error else { panic!("{error}") };
+        assert!(place.contains("tenure.db") && place.contains(why), "{error}");
+        assert_eq!(error.code(), "store_absent");
+    };
+    absent("no such file").await;
+    assert_eq!(beside(), 0);
+    fs::write(file.path(), "").unwrap();
+    absent("empty").await;
+    assert_eq!((beside(), fs::metadata(file.path()).unwrap().len()), (1, 0));
+    Connection::open(file.path()).unwrap().execute_batch("CREATE TABLE book (id)").unwrap();
+    let before = fs::read(file.path()).unwrap();
+    absent("tables").await;
+    assert_eq!((beside(), fs::read(file.path()).unwrap()), (1, before));
+}
+
+/// Not to create is not to read only: what is there can be used.
+#[tokio::test]
+async fn x_without_creating_a_store_that_is_there_is_read_and_written() {
+    let file = File::new();
+    enqueue(&file.open().await, 1).await;
+    let store = existing(&file).await.unwrap();
+    enqueue(&store, 1).await;
+    assert_eq!(store.jobs(Filter::default(), None, 10).await.unwrap().items.len(), 2);
+    drop(store);
+    assert_eq!(fs::read_dir(file.path().parent().unwrap()).unwrap().count(), 1);
+}
+
 #[tokio::test]
 async fn a_directory_is_denied() {
     let file = File::new();

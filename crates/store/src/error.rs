@@ -39,6 +39,12 @@ pub enum StoreError {
         /// What was met.
         message: String,
     },
+    /// There is no store at the address, and none was to be made. Nothing was changed.
+    #[error("there is no Tenure store at {place}: run `tenure init`")]
+    Absent {
+        /// Where it was looked for, and what is there instead, without secrets.
+        place: String,
+    },
     /// The store was laid out by a newer Tenure.
     #[error("the store has schema {found}, newer than the {known} this Tenure knows: use a newer Tenure")]
     SchemaNewer {
@@ -134,6 +140,7 @@ impl StoreError {
             StoreError::Unavailable { outcome: Outcome::NotDone, .. } => "unavailable",
             StoreError::Unavailable { outcome: Outcome::Unknown, .. } => "unknown_outcome",
             StoreError::Full { .. } => "store_full",
+            StoreError::Absent { .. } => "store_absent",
             StoreError::SchemaNewer { .. } | StoreError::FunctionsNewer { .. } => "schema_newer",
             StoreError::SchemaOlder { .. } | StoreError::FunctionsDiffer { .. } => "schema_older",
             StoreError::Address { .. } => "store_address",

@@ -28,6 +28,8 @@ pub enum Kind {
     Full,
     /// The store refuses us.
     Denied,
+    /// There is no store.
+    NoStore,
     /// The store was laid out by another release.
     Schema,
     /// The store's address is wrong.
@@ -228,6 +230,7 @@ fn of_store(error: &StoreError) -> (Kind, &'static str) {
         StoreError::SchemaOlder { .. } | StoreError::FunctionsDiffer { .. } => {
             (Kind::Schema, "the store must be upgraded first: run `tenure migrate`")
         }
+        StoreError::Absent { .. } => (Kind::NoStore, "there is no Tenure store: run `tenure init`"),
         StoreError::Denied { .. } => (Kind::Denied, "the store refuses access"),
         StoreError::Foreign { .. } => {
             (Kind::Denied, "the store is not trusted: it holds what belongs to somebody else")

@@ -10,6 +10,15 @@ pub struct Epoch {
     pub epoch: u32,
 }
 
+/// A store that is there now.
+#[derive(Debug, Serialize)]
+pub struct Initialised {
+    /// Whether it was made now; else it was there before.
+    pub created: bool,
+    /// What it is and how durable, for people.
+    pub store: String,
+}
+
 /// The schema of a store.
 #[derive(Debug, Serialize)]
 pub struct Migrated {

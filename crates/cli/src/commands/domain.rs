@@ -37,6 +37,18 @@ pub(crate) enum Domain {
 }
 
 impl Domain {
+    pub(super) fn only_reads(&self) -> bool {
+        match self {
+            Domain::Show(_) | Domain::List(_) | Domain::Timeline(_) => true,
+            Domain::Acquire(_)
+            | Domain::Succeed(_)
+            | Domain::Fail(_)
+            | Domain::Heartbeat(_)
+            | Domain::Skip(_)
+            | Domain::Set(_) => false,
+        }
+    }
+
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         match self {
             Domain::Acquire(acquire) => acquire.run(tenure, output).await,

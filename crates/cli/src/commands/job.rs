@@ -33,6 +33,13 @@ pub(crate) enum Job {
 }
 
 impl Job {
+    pub(super) fn only_reads(&self) -> bool {
+        match self {
+            Job::List(_) | Job::Show(_) | Job::Timeline(_) | Job::Explain(_) => true,
+            Job::Cancel(_) | Job::Retry(_) => false,
+        }
+    }
+
     /// Refuses what is wrong whatever the store holds.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         match self {

@@ -6,6 +6,7 @@ pub(crate) mod demo;
 mod doctor;
 mod domain;
 mod enqueue;
+mod init;
 mod job;
 mod man;
 mod migrate;
@@ -30,6 +31,8 @@ use tenure_wire::{Problem, text};
 /// What can be asked of `tenure`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Make the store, if it is not there yet
+    Init(init::Init),
     /// Serve the HTTP API, and return the work of workers that died
     Serve(serve::Serve),
     /// Show what happens to work when its workers die or freeze
@@ -86,6 +89,32 @@ impl Command {
         }
     }
 
+    /// Whether it asks nothing of the store: then any will do, and where there is none it is not missed.
+    pub(crate) fn needs_no_store(&self) -> bool {
+        matches!(self, Command::Schedule(schedule) if schedule.needs_no_store())
+    }
+
+    /// Whether it changes nothing: then it makes no store either, where there is none (X).
+    pub(crate) fn only_reads(&self) -> bool {
+        match self {
+            Command::Doctor(_) => true,
+            Command::Job(job) => job.only_reads(),
+            Command::Queue(queue) => queue.only_reads(),
+            Command::Domain(domain) => domain.only_reads(),
+            Command::Sync(sync) => sync.only_reads(),
+            Command::Schedule(schedule) => schedule.only_reads(),
+            Command::Worker(worker) => worker.only_reads(),
+            Command::Pipeline(pipeline) => pipeline.only_reads(),
+            Command::Run(run) => run.only_reads(),
+            Command::Store(store) => store.only_reads(),
+            Command::Serve(_) | Command::Enqueue(_) | Command::Work(_) => false,
+            // Open what they need by themselves.
+            Command::Init(_) | Command::Migrate(_) | Command::Demo(_) | Command::Completions(_) | Command::Man(_) => {
+                false
+            }
+        }
+    }
+
     /// How it runs, if it goes on until somebody ends it.
     pub(crate) fn service(&self) -> Option<Service> {
         match self {
@@ -110,7 +139,9 @@ impl Command {
             Command::Pipeline(pipeline) => pipeline.run(tenure, output).await,
             Command::Run(run) => run.run(tenure, output).await,
             // Run before a store is opened.
-            Command::Migrate(_) | Command::Demo(_) | Command::Completions(_) | Command::Man(_) => Ok(()),
+            Command::Init(_) | Command::Migrate(_) | Command::Demo(_) | Command::Completions(_) | Command::Man(_) => {
+                Ok(())
+            }
             Command::Store(store) => store.run(tenure, output).await,
         }
     }

@@ -27,6 +27,13 @@ pub(crate) enum Pipeline {
 }
 
 impl Pipeline {
+    pub(super) fn only_reads(&self) -> bool {
+        match self {
+            Pipeline::List(_) | Pipeline::Show(_) | Pipeline::Timeline(_) => true,
+            Pipeline::Apply(_) | Pipeline::Start(_) => false,
+        }
+    }
+
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         match self {
             Pipeline::Apply(apply) => apply.run(tenure, output).await,

@@ -33,6 +33,14 @@ pub(crate) enum Queue {
 }
 
 impl Queue {
+    pub(super) fn only_reads(&self) -> bool {
+        match self {
+            Queue::List(_) | Queue::Show(_) | Queue::Timeline(_) => true,
+            Queue::Limit(limit) => limit.only_reads(),
+            Queue::Pause(_) | Queue::Resume(_) => false,
+        }
+    }
+
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         match self {
             Queue::List(list) => list.run(tenure, output).await,

@@ -40,6 +40,14 @@ pub(crate) enum Run {
 }
 
 impl Run {
+    pub(super) fn only_reads(&self) -> bool {
+        match self {
+            Run::List(_) | Run::Show(_) | Run::Timeline(_) | Run::Explain(_) => true,
+            Run::Verify(verify) => !verify.repair,
+            Run::Retry(_) | Run::Cancel(_) | Run::Pause(_) | Run::Resume(_) => false,
+        }
+    }
+
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         match self {
             Run::List(list) => list.run(tenure, output).await,

@@ -41,6 +41,18 @@ pub(crate) enum Schedule {
 }
 
 impl Schedule {
+    /// Whether it asks nothing of the store.
+    pub(super) fn needs_no_store(&self) -> bool {
+        matches!(self, Schedule::Next(Next { schedule: None, .. }))
+    }
+
+    pub(super) fn only_reads(&self) -> bool {
+        match self {
+            Schedule::List(_) | Schedule::Show(_) | Schedule::Next(_) | Schedule::Timeline(_) => true,
+            Schedule::Add(_) | Schedule::Remove(_) | Schedule::Pause(_) | Schedule::Resume(_) => false,
+        }
+    }
+
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         match self {
             Schedule::List(list) => list.run(tenure, output).await,

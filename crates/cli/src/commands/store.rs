@@ -18,6 +18,13 @@ pub(crate) enum Store {
 }
 
 impl Store {
+    pub(super) fn only_reads(&self) -> bool {
+        match self {
+            Store::Timeline(_) => true,
+            Store::NewEpoch(_) => false,
+        }
+    }
+
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         match self {
             Store::NewEpoch(new_epoch) => new_epoch.run(tenure, output).await,

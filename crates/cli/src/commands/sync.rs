@@ -34,6 +34,13 @@ pub(crate) enum Sync {
 }
 
 impl Sync {
+    pub(super) fn only_reads(&self) -> bool {
+        match self {
+            Sync::List(_) | Sync::Show(_) | Sync::Chunks(_) | Sync::Timeline(_) => true,
+            Sync::Plan(_) | Sync::Add(_) | Sync::Cancel(_) => false,
+        }
+    }
+
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         match self {
             Sync::Plan(plan) => plan.run(tenure, output).await,

@@ -14,6 +14,12 @@ pub(crate) enum Worker {
 }
 
 impl Worker {
+    pub(super) fn only_reads(&self) -> bool {
+        match self {
+            Worker::List(_) => true,
+        }
+    }
+
     pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
         match self {
             Worker::List(list) => list.run(tenure, output).await,

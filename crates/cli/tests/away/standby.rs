@@ -34,7 +34,15 @@ fn l2_opening_reading_and_the_doctor_write_nothing() {
 #[test]
 fn c6_on_a_hot_standby_reads_are_answered_and_a_write_is_refused_as_unavailable() {
     let primary = served(ServerOptions::fast());
+    psql(&primary, "postgres", "create database bare");
     let standby = primary.standby("second", ServerOptions::fast().tcp()).expect("a standby");
+    // Where there is no store, that is what is said: not that none can be made here.
+    for read in [&["doctor"][..], &["job", "list"]] {
+        let refused = tenure(&standby.url("bare"), read);
+        let told = said(&refused);
+        assert_eq!(refused.status.code(), Some(66), "{told}");
+        assert!(told.contains("database bare") && told.contains("tenure init"), "{told}");
+    }
     for url in [standby.url("work"), standby.tcp_url("work").expect("on TCP")] {
         assert!(printed(&url, &["job", "list"]).contains("queued"));
         assert!(printed(&url, &["job", "show", "1"]).contains("queued"));

@@ -71,7 +71,7 @@ fn the_host_and_the_database_are_named_where_the_address_can_be_read() {
     let place = Place::new();
     let said = place.refused(&["queue", "list", "--store", "postgres://u:hunter2@127.0.0.1:1/db?schema=work"], 69);
     assert!(said.contains("postgres://127.0.0.1:1/db"), "{said}");
-    let said = place.refused(&["queue", "list", "--store", "sqlite:/nowhere/tenure.db"], 77);
+    let said = place.refused(&["init", "--store", "sqlite:/nowhere/tenure.db"], 77);
     assert!(said.contains("sqlite:/nowhere/tenure.db"), "{said}");
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 #[test]
 fn doctor_tells_what_it_found_and_what_to_do() {
     let place = Place::new();
+    place.out(&["init"]);
     let findings = place.json(&["doctor"]);
     let findings = findings["findings"].as_array().unwrap();
     let level = |topic: &str| findings.iter().find(|f| f["topic"] == topic).unwrap()["level"].clone();
@@ -21,7 +22,7 @@ fn doctor_tells_what_it_found_and_what_to_do() {
 #[test]
 fn doctor_warns_of_a_file_that_others_can_read() {
     let place = Place::new();
-    place.out(&["queue", "list"]);
+    place.out(&["init"]);
     let file = place.folder.path().join("tenure.db");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     let findings = place.json(&["doctor"]);
@@ -36,6 +37,7 @@ fn doctor_ends_with_1_where_a_promise_does_not_hold() {
     let place = Place::new();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let database = runtime.block_on(tenure_testing::TestDatabase::create()).unwrap();
+    place.out(&["init", "--store", database.url()]);
     let output = place.tenure(&["doctor", "--store", database.url()]).assert().code(1).get_output().clone();
     let said = String::from_utf8(output.stdout).unwrap();
     let wrong: Vec<&str> = said.lines().filter(|line| line.starts_with("wrong")).collect();
@@ -53,14 +55,14 @@ fn a_config_file_names_the_store_unless_somebody_else_does() {
     let config = place.file("tenure.toml", "store = \"sqlite:from_file.db\"\n");
     let in_file = || place.folder.path().join("from_file.db").exists();
     // The environment comes first.
-    place.out(&["queue", "list"]);
+    place.out(&["init"]);
     assert!(!in_file());
     let unset = |args: &[&str]| {
         let mut command = place.tenure(args);
         command.env_remove("TENURE_STORE");
         command
     };
-    unset(&["queue", "list"]).assert().success();
+    unset(&["init"]).assert().success();
     assert!(in_file());
     unset(&["queue", "list", "--config", "absent.toml"]).assert().code(66);
     let typo = place.file("typo.toml", "\nstor = \"postgres://u:hunter2@h/db\"\n");
@@ -102,7 +104,7 @@ fn a_config_file_that_others_could_have_written_is_refused_unless_it_is_named() 
         std::fs::rename(&elsewhere, &config).unwrap();
     }
     mode(0o666);
-    let (exit, said) = tenure(&["queue", "list", "--config", &config]);
+    let (exit, said) = tenure(&["init", "--config", &config]);
     assert_eq!(exit, Some(0), "{said}");
     mode(0o644);
     let (exit, said) = tenure(&["queue", "list"]);
@@ -127,7 +129,7 @@ fn a_config_file_that_is_no_plain_file_is_refused_without_waiting_for_it() {
 #[test]
 fn doctor_tells_of_a_store_with_two_names() {
     let place = Place::new();
-    place.out(&["queue", "list"]);
+    place.out(&["init"]);
     std::fs::hard_link(place.folder.path().join("tenure.db"), place.folder.path().join("hard.db")).unwrap();
     let said = place.refused(&["doctor"], 77);
     assert!(said.contains("2 names (hard links)"), "{said}");

@@ -55,6 +55,7 @@ fn flags_reach_the_job() {
 #[test]
 fn the_store_may_be_named_before_or_after_the_command() {
     let place = Place::new();
+    place.out(&["init"]);
     let other = format!("sqlite:{}", place.folder.path().join("other.db").display());
     place.out(&["--store", &other, "enqueue", "a"]);
     place.out(&["enqueue", "b", "--store", &other]);
@@ -185,6 +186,7 @@ fn wrong_usage_is_2() {
 #[test]
 fn what_is_not_on_record_is_66() {
     let place = Place::new();
+    place.out(&["init"]);
     for args in [
         &["job", "show", "1"][..],
         &["job", "show", "x"],

@@ -1,5 +1,6 @@
 //! The binary, as a shell runs it.
 
+mod absent;
 mod actors;
 mod addresses;
 mod care;

@@ -93,6 +93,7 @@ fn a_queue_is_limited_and_shows_it() {
 #[test]
 fn without_a_queue_the_whole_engine_is_limited() {
     let place = Place::new();
+    place.out(&["init"]);
     assert_eq!(place.json(&["queue", "limit"]), json!({"max_running":null}));
     assert_eq!(place.json(&["queue", "limit", "--max-running", "200"]), json!({"max_running":200}));
     assert_eq!(place.out(&["queue", "limit"]), "max_running           200\n");
@@ -173,6 +174,7 @@ fn the_script_of_the_roles_is_printed_for_the_schema_of_the_store() {
 #[test]
 fn workers_are_listed_with_where_they_look_and_what_they_hold() {
     let place = Place::new();
+    place.out(&["init"]);
     assert_eq!(place.out(&["worker", "list"]), "WORKER\tRUNNING\tLAST SEEN\tFIRST SEEN\tQUEUES\n");
     place.out(&["enqueue", "q"]);
     place.out(&["queue", "pause", "r"]);

@@ -41,6 +41,7 @@ fn next_previews_slots_in_their_zone() {
         assert!(slot["at"].as_str().unwrap().ends_with("T21:00:00Z"), "{slot}");
         assert!(slot["local"].as_str().unwrap().ends_with("T02:30:00+05:30"), "{slot}");
     }
+    assert!(!place.folder.path().join("tenure.db").exists(), "an expression needs no store");
     place.out(&["schedule", "add", "s", "@every 90s", "q"]);
     assert_eq!(place.out(&["schedule", "next", "s"]).lines().count(), 11);
 }

@@ -50,6 +50,7 @@ fn s6_a_second_plan_is_65_and_names_the_first() {
 #[test]
 fn bad_input_and_unknown_syncs_are_told() {
     let place = Place::new();
+    place.out(&["init"]);
     assert!(place.refused(&["sync", "show", "7"], 66).contains("sync 7 is not on record"));
     assert!(place.refused(&["sync", "timeline", "x"], 66).contains("not on record"));
     assert!(place.refused(&["sync", "cancel", "7"], 66).contains("not on record"));

@@ -193,6 +193,38 @@ async fn c17_a_server_whose_file_is_gone_is_not_ready_and_answers_nothing_else()
     assert_eq!(api.get("/healthz").await.0, 204);
 }
 
+/// Asking makes nothing in the place of a file that was moved away: put back, it goes on.
+#[cfg(unix)]
+#[tokio::test]
+async fn x_a_server_whose_file_was_moved_away_makes_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let (api, path) = on_file(&dir).await;
+    let (id, _) = api.claimed().await;
+    let aside = tempfile::tempdir().unwrap();
+    let files = || std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+    let all = files();
+    assert!(all.contains(&"tenure.db".into()), "serving made it");
+    all.iter().for_each(|name| std::fs::rename(dir.path().join(name), aside.path().join(name)).unwrap());
+    for path in ["/v1/queues", "/v1/queues/q", "/v1/jobs", &format!("/v1/jobs/{id}"), "/v1/workers"] {
+        let (status, body) = api.get(path).await;
+        assert_eq!((status, &body["error"]["code"]), (503, &json!("unavailable")), "{path}: {body}");
+    }
+    assert_eq!(files(), [""; 0]);
+    all.iter().for_each(|name| std::fs::rename(aside.path().join(name), dir.path().join(name)).unwrap());
+    assert_eq!(api.get(&format!("/v1/jobs/{id}")).await.0, 200);
+    assert!(path.exists());
+}
+
+/// A handle that was not to make a store is told so in the words of HTTP too, without where it was looked for.
+#[test]
+fn x_an_absent_store_has_a_code_of_its_own() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let opening = Tenure::open("sqlite:/nowhere/tenure.db").create(false);
+    let problem = tenure_wire::Problem::from(runtime.block_on(opening.into_future()).unwrap_err());
+    assert_eq!((problem.kind, problem.code), (tenure_wire::Kind::NoStore, "store_absent"));
+    assert!(!problem.message.contains("nowhere") && problem.detail.unwrap().contains("/nowhere/tenure.db"));
+}
+
 /// Whoever asks for work that nobody knows of leaves nothing behind; and of many kinds a bounded part.
 #[tokio::test]
 async fn i19_claims_of_many_queues_and_kinds_leave_the_store_small() {

@@ -52,8 +52,26 @@ pub(crate) struct Limit {
 struct Given<T>(Option<T>);
 
 impl Limit {
-    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+    pub(super) fn only_reads(&self) -> bool {
+        self.change() == Change::default()
+    }
+
+    /// What was said to be set.
+    fn change(&self) -> Change {
         let given = |set: Option<Given<u32>>| set.map(|Given(limit)| limit);
+        Change {
+            paused: None,
+            max_running: given(self.max_running),
+            max_running_per_key: given(self.per_key),
+            lane_on_failure: self.lane_on_failure.map(Some),
+            retention_ms: self.retention.map(|Given(ms)| ms),
+            rate_limit: self.rate.map(|Given(rate)| rate),
+            rate_limit_per_key: self.rate_per_key.map(|Given(rate)| rate),
+        }
+    }
+
+    pub(crate) async fn run(self, tenure: &Tenure, output: &Output) -> Result<(), Failure> {
+        let change = self.change();
         let Some(queue) = self.queue else {
             if let Some(Given(max_running)) = self.max_running {
                 tenure.verbs().set_limit(max_running).await?;
@@ -64,15 +82,6 @@ impl Limit {
                 output.line(&format!("{:<20}  {limit}", "max_running"));
             });
             return Ok(());
-        };
-        let change = Change {
-            paused: None,
-            max_running: given(self.max_running),
-            max_running_per_key: given(self.per_key),
-            lane_on_failure: self.lane_on_failure.map(Some),
-            retention_ms: self.retention.map(|Given(ms)| ms),
-            rate_limit: self.rate.map(|Given(rate)| rate),
-            rate_limit_per_key: self.rate_per_key.map(|Given(rate)| rate),
         };
         if change != Change::default() {
             return super::change(tenure, output, &queue, change).await;
