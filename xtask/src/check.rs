@@ -10,9 +10,10 @@ use crate::{Failure, architecture, map};
 
 type Check = fn() -> Result<(), Failure>;
 
-const CHECKS: [(&str, Check); 7] = [
+const CHECKS: [(&str, Check); 8] = [
     ("formatting", formatting),
     ("lints", lints),
+    ("each backend alone", backends),
     ("documentation", documentation),
     ("a core without dependencies", core_has_no_dependencies),
     ("dependencies", dependencies),
@@ -41,6 +42,16 @@ fn formatting() -> Result<(), Failure> {
 
 fn lints() -> Result<(), Failure> {
     cargo::run(&mut cargo(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]))
+}
+
+/// The library with neither backend, and with each: a program pays for what it names.
+fn backends() -> Result<(), Failure> {
+    for features in ["", "sqlite", "postgres"] {
+        let library =
+            ["clippy", "--package", "tenure", "--lib", "--locked", "--no-default-features", "--features", features];
+        cargo::run(cargo(library).args(["--", "-D", "warnings"]))?;
+    }
+    Ok(())
 }
 
 fn documentation() -> Result<(), Failure> {

@@ -2,20 +2,21 @@
 
 use crate::outage::Outage;
 use crate::surroundings::Surroundings;
-use crate::{CallerTransaction, Tenure, program};
+use crate::{Tenure, program};
 use futures_util::future::BoxFuture;
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::Token;
-use tenure_core::queue::{Ended, Ending, Enqueued, JobId, NewJob};
-use tenure_core::sync::ClaimedChunk;
 use tenure_memory::MemoryStore;
+#[cfg(feature = "postgres")]
 use tenure_postgres::{PostgresOptions, PostgresStore};
-use tenure_sqlite::{SqliteOptions, SqliteStore, in_transaction};
-use tenure_store::{Address, Clock, Place, Store, StoreError, TransactionError};
+#[cfg(feature = "sqlite")]
+use tenure_sqlite::{SqliteOptions, SqliteStore};
+use tenure_store::{Address, Clock, Store, StoreError};
 
+#[cfg(feature = "postgres")]
 pub use tenure_postgres::tokio_postgres;
+#[cfg(feature = "sqlite")]
 pub use tenure_sqlite::rusqlite;
 
 /// How a store is opened; `.await` opens it.
@@ -78,14 +79,27 @@ impl IntoFuture for Open {
 async fn open(url: &str, create: bool) -> Result<Arc<dyn Store>, StoreError> {
     match url.split_once(':') {
         Some(("memory", "")) => Ok(Arc::new(MemoryStore::new())),
+        #[cfg(feature = "sqlite")]
         Some(("sqlite", _)) => Ok(Arc::new(SqliteStore::open_with(url, SqliteOptions::new().create(create)).await?)),
+        #[cfg(feature = "postgres")]
         Some(("postgres" | "postgresql", _)) => {
             Ok(Arc::new(PostgresStore::open_with(PostgresOptions::parse(url)?.create(create)).await?))
         }
+        #[cfg(not(feature = "sqlite"))]
+        Some(("sqlite", _)) => Err(left_out("sqlite", create)),
+        #[cfg(not(feature = "postgres"))]
+        Some(("postgres" | "postgresql", _)) => Err(left_out("postgres", create)),
         _ => Err(StoreError::Address {
             message: "use sqlite:FILE, sqlite::memory:, postgres://USER@HOST/DATABASE or memory:".to_owned(),
         }),
     }
+}
+
+/// A backend that this program was built without, whether it was to `create` a store or not.
+#[cfg(not(all(feature = "sqlite", feature = "postgres")))]
+fn left_out(feature: &str, _create: bool) -> StoreError {
+    let message = format!("this program was built without the feature `{feature}` of the crate `tenure`");
+    StoreError::Address { message }
 }
 
 /// The longest pause between two tries to open a store that is away.
@@ -118,6 +132,7 @@ async fn open_within(how: &Open, outage: &Outage) -> Result<Arc<dyn Store>, Stor
 /// Brings the store at `url` to the schema of this version; `None` where opening it does that already.
 pub(crate) async fn migrate(url: &str) -> Result<Option<i64>, StoreError> {
     match url.split_once(':') {
+        #[cfg(feature = "postgres")]
         Some(("postgres" | "postgresql", _)) => PostgresStore::migrate(url).await.map(Some),
         _ => open(url, true).await.map(|_| None),
     }
@@ -127,6 +142,7 @@ pub(crate) async fn migrate(url: &str) -> Result<Option<i64>, StoreError> {
 /// own, which nobody else can occupy: it is shared. Asks nothing, so it works while the store is away.
 pub(crate) fn apart(store: Arc<dyn Store>, url: Option<&str>) -> Result<Arc<dyn Store>, StoreError> {
     match url.and_then(|url| url.split_once(':')) {
+        #[cfg(feature = "postgres")]
         Some(("postgres" | "postgresql", _)) => {
             Ok(Arc::new(PostgresStore::opened_before(&unheard(url.unwrap_or_default()))?))
         }
@@ -134,6 +150,7 @@ pub(crate) fn apart(store: Arc<dyn Store>, url: Option<&str>) -> Result<Arc<dyn 
     }
 }
 
+#[cfg(feature = "postgres")]
 /// The same address, for a handle that only renews leases: it neither hears nor tells of new work.
 fn unheard(url: &str) -> String {
     if url.contains("listen_url=") {
@@ -150,84 +167,111 @@ pub(crate) fn in_memory(clock: Clock) -> Tenure {
 /// a store has no roles.
 pub(crate) fn roles(url: &str) -> Result<Option<String>, StoreError> {
     match url.split_once(':') {
+        #[cfg(feature = "postgres")]
         Some(("postgres" | "postgresql", _)) => tenure_postgres::roles(url).map(Some),
         _ => Ok(None),
     }
 }
 
-impl CallerTransaction for tokio_postgres::Transaction<'_> {
-    async fn enqueue(&mut self, place: &Place, jobs: &[NewJob]) -> Result<Vec<Enqueued>, TransactionError> {
-        tenure_postgres::in_transaction::enqueue(self, place, jobs).await
-    }
+#[cfg(feature = "postgres")]
+mod in_postgres {
+    use super::tokio_postgres;
+    use crate::CallerTransaction;
+    use tenure_core::Token;
+    use tenure_core::queue::{Ended, Ending, Enqueued, JobId, NewJob};
+    use tenure_core::sync::ClaimedChunk;
+    use tenure_store::{Place, TransactionError};
 
-    async fn finish(&mut self, place: &Place, ending: &Ending) -> Result<Ended, TransactionError> {
-        tenure_postgres::in_transaction::finish(self, place, ending).await
-    }
-
-    async fn held(&mut self, place: &Place, job: JobId, owner: &str, token: Token) -> Result<(), TransactionError> {
-        tenure_postgres::in_transaction::held(self, place, job, owner, token).await
-    }
-
-    async fn complete_chunk(
-        &mut self,
-        place: &Place,
-        chunk: &ClaimedChunk,
-        owner: &str,
-        row_count: Option<u64>,
-        cursor: Option<&str>,
-    ) -> Result<(), TransactionError> {
-        tenure_postgres::in_transaction::complete_chunk(self, place, chunk, owner, row_count, cursor).await
-    }
-
-    async fn chunk_held(&mut self, place: &Place, chunk: &ClaimedChunk, owner: &str) -> Result<(), TransactionError> {
-        tenure_postgres::in_transaction::chunk_held(self, place, chunk, owner).await
-    }
-}
-
-/// A transaction of rusqlite, and what stands for one: a savepoint in it, or a connection on which one was begun by
-/// hand. Calls block as every call of rusqlite does.
-macro_rules! rusqlite_transaction {
-    ($($of:ty),+) => {$(
-        impl CallerTransaction for $of {
-            async fn enqueue(&mut self, place: &Place, jobs: &[NewJob]) -> Result<Vec<Enqueued>, TransactionError> {
-                in_transaction::enqueue_at(self, place, jobs)
-            }
-
-            async fn finish(&mut self, place: &Place, ending: &Ending) -> Result<Ended, TransactionError> {
-                in_transaction::finish_at(self, place, ending)
-            }
-
-            async fn held(
-                &mut self,
-                place: &Place,
-                job: JobId,
-                owner: &str,
-                token: Token,
-            ) -> Result<(), TransactionError> {
-                in_transaction::held_at(self, place, job, owner, token)
-            }
-
-            async fn complete_chunk(
-                &mut self,
-                place: &Place,
-                chunk: &ClaimedChunk,
-                owner: &str,
-                row_count: Option<u64>,
-                cursor: Option<&str>,
-            ) -> Result<(), TransactionError> {
-                in_transaction::complete_chunk_at(self, place, chunk, owner, row_count, cursor)
-            }
-
-            async fn chunk_held(
-                &mut self,
-                place: &Place,
-                chunk: &ClaimedChunk,
-                owner: &str,
-            ) -> Result<(), TransactionError> {
-                in_transaction::chunk_held_at(self, place, chunk, owner)
-            }
+    impl CallerTransaction for tokio_postgres::Transaction<'_> {
+        async fn enqueue(&mut self, place: &Place, jobs: &[NewJob]) -> Result<Vec<Enqueued>, TransactionError> {
+            tenure_postgres::in_transaction::enqueue(self, place, jobs).await
         }
-    )+};
+
+        async fn finish(&mut self, place: &Place, ending: &Ending) -> Result<Ended, TransactionError> {
+            tenure_postgres::in_transaction::finish(self, place, ending).await
+        }
+
+        async fn held(&mut self, place: &Place, job: JobId, owner: &str, token: Token) -> Result<(), TransactionError> {
+            tenure_postgres::in_transaction::held(self, place, job, owner, token).await
+        }
+
+        async fn complete_chunk(
+            &mut self,
+            place: &Place,
+            chunk: &ClaimedChunk,
+            owner: &str,
+            row_count: Option<u64>,
+            cursor: Option<&str>,
+        ) -> Result<(), TransactionError> {
+            tenure_postgres::in_transaction::complete_chunk(self, place, chunk, owner, row_count, cursor).await
+        }
+
+        async fn chunk_held(
+            &mut self,
+            place: &Place,
+            chunk: &ClaimedChunk,
+            owner: &str,
+        ) -> Result<(), TransactionError> {
+            tenure_postgres::in_transaction::chunk_held(self, place, chunk, owner).await
+        }
+    }
 }
 
-rusqlite_transaction!(rusqlite::Transaction<'_>, rusqlite::Savepoint<'_>, rusqlite::Connection);
+#[cfg(feature = "sqlite")]
+mod in_sqlite {
+    use super::rusqlite;
+    use crate::CallerTransaction;
+    use tenure_core::Token;
+    use tenure_core::queue::{Ended, Ending, Enqueued, JobId, NewJob};
+    use tenure_core::sync::ClaimedChunk;
+    use tenure_sqlite::in_transaction;
+    use tenure_store::{Place, TransactionError};
+
+    /// A transaction of rusqlite, and what stands for one: a savepoint in it, or a connection on which one was begun by
+    /// hand. Calls block as every call of rusqlite does.
+    macro_rules! rusqlite_transaction {
+        ($($of:ty),+) => {$(
+            impl CallerTransaction for $of {
+                async fn enqueue(&mut self, place: &Place, jobs: &[NewJob]) -> Result<Vec<Enqueued>, TransactionError> {
+                    in_transaction::enqueue_at(self, place, jobs)
+                }
+
+                async fn finish(&mut self, place: &Place, ending: &Ending) -> Result<Ended, TransactionError> {
+                    in_transaction::finish_at(self, place, ending)
+                }
+
+                async fn held(
+                    &mut self,
+                    place: &Place,
+                    job: JobId,
+                    owner: &str,
+                    token: Token,
+                ) -> Result<(), TransactionError> {
+                    in_transaction::held_at(self, place, job, owner, token)
+                }
+
+                async fn complete_chunk(
+                    &mut self,
+                    place: &Place,
+                    chunk: &ClaimedChunk,
+                    owner: &str,
+                    row_count: Option<u64>,
+                    cursor: Option<&str>,
+                ) -> Result<(), TransactionError> {
+                    in_transaction::complete_chunk_at(self, place, chunk, owner, row_count, cursor)
+                }
+
+                async fn chunk_held(
+                    &mut self,
+                    place: &Place,
+                    chunk: &ClaimedChunk,
+                    owner: &str,
+                ) -> Result<(), TransactionError> {
+                    in_transaction::chunk_held_at(self, place, chunk, owner)
+                }
+            }
+        )+};
+    }
+
+    rusqlite_transaction!(rusqlite::Transaction<'_>, rusqlite::Savepoint<'_>, rusqlite::Connection);
+}

@@ -73,7 +73,11 @@ pub use chance::by_policy;
 pub use clock::Moment;
 pub use connect::Open;
 /// The drivers, of the versions whose transactions [`in_tx`](queue::Enqueue::in_tx) and its siblings take.
-pub use connect::{rusqlite, tokio_postgres};
+#[cfg(feature = "sqlite")]
+pub use connect::rusqlite;
+/// The driver of PostgreSQL, likewise.
+#[cfg(feature = "postgres")]
+pub use connect::tokio_postgres;
 pub use error::{Error, KeyHolder, Refused};
 pub use held::{Held, NotEnded};
 pub use queue::{Bulk, BulkStep, IntoJob, Job};
