@@ -2,7 +2,8 @@
 -- Parameters  `asked` as in `domain_lock`, no name twice: offset, holder and span.
 -- Order       domains that are missing, the rows by name, and only then the clock and the token (L2, L5, L10).
 -- Quick way   nothing in flight, nothing waiting, beyond everything that ended: one update of all such rows.
-create or replace function tenure.domain_acquire(asked jsonb) returns table (ord bigint, word text, told bigint, fact bigint) language plpgsql
+create or replace function tenure.domain_acquire(asked tenure.domain_ask[])
+returns table (ord bigint, word text, told bigint, fact bigint) language plpgsql
   security definer set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$

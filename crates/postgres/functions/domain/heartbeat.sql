@@ -2,7 +2,7 @@
 -- Parameters  `asked` as in `domain_lock`, no name twice: the token.
 -- Guard       the token of the lease, and a lease that has not run out; the rows are locked before the clock is read.
 -- Reply       when the lease runs out now, null if never; what was refused is told by `domain_one`.
-create or replace function tenure.domain_heartbeat(asked jsonb)
+create or replace function tenure.domain_heartbeat(asked tenure.domain_ask[])
 returns table (ord bigint, word text, until timestamptz) language plpgsql
   security definer set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off

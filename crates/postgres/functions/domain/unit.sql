@@ -158,14 +158,13 @@ begin
     end if;
 end $$;
 
--- Reads what is asked of domains, and locks them in one order (L10); those that are missing are made first, if `make`.
--- Parameters  `asked`: an array of objects, each with the fields of `domain_ask` that its verb has.
+-- Locks the domains of what is asked in one order (L10); those that are missing are made first, if `make`.
+-- Parameters  `asked`: of each the fields that its verb has, the others null.
 -- Reply       what is asked, without its name where the domain is not there: one that another makes a moment later is seen
 --             by the statements that follow, but nobody keeps others from it.
-create or replace function tenure.domain_lock(asked jsonb, make boolean) returns tenure.domain_ask[] language plpgsql as $$
+create or replace function tenure.domain_lock(asked tenure.domain_ask[], make boolean) returns tenure.domain_ask[] language plpgsql as $$
 declare
-    asks tenure.domain_ask[] := array(select r from jsonb_populate_recordset(null::tenure.domain_ask, asked) r);
-    names text[] := array(select distinct a.name from unnest(asks) a);
+    names text[] := array(select distinct a.name from unnest(asked) a);
     locked text[];
 begin
     if make then
@@ -174,11 +173,11 @@ begin
     select array_agg(l.name) into locked
       from (select d.name from tenure.domain d where d.name = any (names) order by d.name for no key update) l;
     if cardinality(locked) = cardinality(names) then
-        return asks;
+        return asked;
     end if;
     return array(select row(case when a.name = any (locked) then a.name end, a.at_offset, a.token, a.holder,
                             a.lease_ms)::tenure.domain_ask
-                   from unnest(asks) with ordinality as a(name, at_offset, token, holder, lease_ms, ord) order by a.ord);
+                   from unnest(asked) with ordinality as a(name, at_offset, token, holder, lease_ms, ord) order by a.ord);
 end $$;
 
 -- One verb on many domains, each in the order of the call; a name may come more than once. For verbs without a quick way,
@@ -186,7 +185,7 @@ end $$;
 -- Parameters  `asked` as in `domain_lock`; of `skip` who does it.
 -- Writes      each row once, whatever is asked of it: a row that one transaction has written a thousand times is found
 --             by walking over all it was.
-create or replace function tenure.domain_each(verb text, asked jsonb, by_actor text default null)
+create or replace function tenure.domain_each(verb text, asked tenure.domain_ask[], by_actor text default null)
 returns table (ord bigint, word text, told bigint, fact bigint, until timestamptz) language plpgsql
   set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set jit = off as $$
@@ -234,7 +233,7 @@ end $$;
 
 -- The same for whoever holds offsets; to skip one that nobody holds is the operator's.
 -- Rights      the owner's.
-create or replace function tenure.domain_in_turn(verb text, asked jsonb)
+create or replace function tenure.domain_in_turn(verb text, asked tenure.domain_ask[])
 returns table (ord bigint, word text, told bigint, fact bigint, until timestamptz) language plpgsql
   security definer set search_path = pg_catalog, pg_temp as $$
 begin

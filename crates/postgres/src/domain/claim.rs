@@ -1,9 +1,8 @@
 //! Acquires. What a call asks of one domain more than once happens in the order of the call.
 
-use super::row::{asked, number, refused};
+use super::row::{Ask, asked, number, refused};
 use crate::PostgresStore;
 use crate::value::{Answers, get, rounds};
-use serde_json::json;
 use tenure_core::Token;
 use tenure_core::domain::{Acquire, Acquired, Answer, Refused};
 use tenure_store::{Result, StoreError};
@@ -15,13 +14,13 @@ pub(super) async fn acquire(store: &PostgresStore, acquires: Vec<Acquire>) -> Re
     let first = rounds.next().unwrap_or_default();
     // From the first domain that is asked of twice on they go one by one: those mostly wait.
     let again: Vec<(usize, Acquire)> = rounds.flatten().collect();
-    let quick = "select ord, word, told, fact from tenure.domain_acquire($1)";
-    let in_turn = "select ord, word, told, fact from tenure.domain_in_turn('acquire', $1)";
+    let quick = "select ord, word, told, fact from tenure.domain_acquire($1::text::tenure.domain_ask[])";
+    let in_turn = "select ord, word, told, fact from tenure.domain_in_turn('acquire', $1::text::tenure.domain_ask[])";
     for (sql, round) in [(quick, first), (in_turn, again)] {
-        let asked = asked(
-            &round,
-            |it| json!({"name": *it.domain, "at_offset": it.offset, "holder": it.holder.as_deref(), "lease_ms": it.lease_ms}),
-        );
+        let asked = asked(&round, |it| {
+            let (name, holder, lease_ms) = (&*it.domain, it.holder.as_deref(), it.lease_ms);
+            Ask { name, at_offset: Some(it.offset), holder, lease_ms, ..Ask::default() }
+        });
         if let Some(asked) = asked {
             let rows = store.database.write_patiently(sql, &[&asked]).await?;
             answers.take(&round, &rows, |it, row| acquired(it.offset, row, get(row, "word")?, "told", "fact"))?;

@@ -1,10 +1,9 @@
 //! What the holder of an offset writes: endings and heartbeats.
 
 use super::claim::acquired;
-use super::row::{asked, number, refused};
+use super::row::{Ask, asked, number, refused};
 use crate::PostgresStore;
 use crate::value::{Answers, at_opt, get, rounds};
-use serde_json::{Value, json};
 use tenure_core::domain::{Advance, Advanced, Answer, Beaten, Failed, Held, Succeeded};
 use tenure_store::Result;
 use tokio_postgres::Row;
@@ -19,7 +18,7 @@ fn succeeded(row: &Row) -> Result<Answer<Succeeded>> {
 pub(super) async fn succeed(store: &PostgresStore, writes: Vec<Held>) -> Result<Vec<Answer<Succeeded>>> {
     let mut answers = Answers::new(writes.len());
     for round in rounds(writes, |held| held.domain.clone()) {
-        let sql = "select ord, word, hint from tenure.domain_succeed($1)";
+        let sql = "select ord, word, hint from tenure.domain_succeed($1::text::tenure.domain_ask[])";
         let rows = store.database.write_patiently(sql, &[&asked(&round, held)]).await?;
         answers.take(&round, &rows, |_, row| succeeded(row))?;
     }
@@ -31,9 +30,9 @@ pub(super) async fn advance(store: &PostgresStore, advances: Vec<Advance>) -> Re
     for round in rounds(advances, |it| it.domain.clone()) {
         let asked = asked(&round, |it| {
             let (holder, lease_ms) = (it.holder.as_deref(), it.lease_ms);
-            json!({"name": *it.domain, "at_offset": it.next, "token": it.token.0, "holder": holder, "lease_ms": lease_ms})
+            Ask { name: &it.domain, at_offset: it.next, token: Some(it.token), holder, lease_ms }
         });
-        let sql = "select ord, word, hint, next_offset, next_word, next_told from tenure.domain_succeed($1, true)";
+        let sql = "select ord, word, hint, next_offset, next_word, next_told from tenure.domain_succeed($1::text::tenure.domain_ask[], true)";
         let rows = store.database.write_patiently(sql, &[&asked]).await?;
         answers.take(&round, &rows, |_, row| {
             let succeeded = match succeeded(row)? {
@@ -54,7 +53,7 @@ pub(super) async fn fail(store: &PostgresStore, writes: Vec<Held>) -> Result<Vec
     let mut answers = Answers::new(writes.len());
     let round: Vec<(usize, Held)> = writes.into_iter().enumerate().collect();
     if let Some(asked) = asked(&round, held) {
-        let sql = "select ord, word, told, fact from tenure.domain_in_turn('fail', $1)";
+        let sql = "select ord, word, told, fact from tenure.domain_in_turn('fail', $1::text::tenure.domain_ask[])";
         let rows = store.database.write_patiently(sql, &[&asked]).await?;
         answers.take(&round, &rows, |_, row| {
             let fact = number(row, "fact")?;
@@ -71,7 +70,7 @@ pub(super) async fn fail(store: &PostgresStore, writes: Vec<Held>) -> Result<Vec
 pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Held>) -> Result<Vec<Answer<Beaten>>> {
     let mut answers = Answers::new(beats.len());
     for round in rounds(beats, |held| held.domain.clone()) {
-        let sql = "select ord, word, until from tenure.domain_heartbeat($1)";
+        let sql = "select ord, word, until from tenure.domain_heartbeat($1::text::tenure.domain_ask[])";
         let rows = store.database.write(sql, &[&asked(&round, held)]).await?;
         answers.take(&round, &rows, |_, row| match get::<&str>(row, "word")? {
             "RENEWED" => Ok(Ok(Beaten { lease_expires_at: at_opt(row, "until")? })),
@@ -81,6 +80,6 @@ pub(super) async fn heartbeat(store: &PostgresStore, beats: Vec<Held>) -> Result
     answers.all()
 }
 
-fn held(held: &Held) -> Value {
-    json!({"name": *held.domain, "token": held.token.0})
+fn held(held: &Held) -> Ask<'_> {
+    Ask { name: &held.domain, token: Some(held.token), ..Ask::default() }
 }

@@ -1,23 +1,26 @@
 //! Skips, settings, and recovery.
 
 use super::read;
-use super::row::asked;
+use super::row::{Ask, asked};
 use crate::PostgresStore;
 use crate::upkeep::first;
 use crate::value::{Answers, get, some_word};
-use serde_json::json;
 use tenure_core::domain::{Change, DomainInfo, Recovered, Skip, Skipped};
 use tenure_store::{Result, StoreError};
 
 pub(super) async fn skip(store: &PostgresStore, skips: Vec<Skip>) -> Result<Vec<Skipped>> {
     let mut answers = Answers::new(skips.len());
     let round: Vec<(usize, Skip)> = skips.into_iter().enumerate().collect();
-    if let Some(asked) = asked(&round, |skip| json!({"name": *skip.domain, "at_offset": skip.offset})) {
-        let sql = "select ord, word, told, fact from tenure.domain_each('skip', $1, $2)";
+    if let Some(asked) = asked(&round, ask) {
+        let sql = "select ord, word, told, fact from tenure.domain_each('skip', $1::text::tenure.domain_ask[], $2)";
         let rows = store.database.write_patiently(sql, &[&asked, &store.actor.as_str()]).await?;
         answers.take(&round, &rows, |_, row| some_word(row, "word", Skipped::parse))?;
     }
     answers.all()
+}
+
+fn ask(skip: &Skip) -> Ask<'_> {
+    Ask { name: &skip.domain, at_offset: Some(skip.offset), ..Ask::default() }
 }
 
 pub(super) async fn change(store: &PostgresStore, name: &str, change: Change) -> Result<DomainInfo> {

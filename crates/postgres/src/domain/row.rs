@@ -1,15 +1,60 @@
 //! What is asked of domains, and rows of them and their events, as core knows them.
 
 use crate::value::{at, at_opt, get, some_word, word};
-use serde_json::Value;
+use std::fmt::{Display, Write as _};
 use tenure_core::domain::{DomainInfo, Event, LeaseInfo, Refused, Settings, Verb, What};
 use tenure_core::{LostReason, Token};
 use tenure_store::{Result, StoreError};
 use tokio_postgres::Row;
 
-/// A round as the functions read it; `None` if it asks nothing.
-pub(super) fn asked<Q>(round: &[(usize, Q)], one: impl Fn(&Q) -> Value) -> Option<Value> {
-    (!round.is_empty()).then(|| round.iter().map(|(_, question)| one(question)).collect())
+/// What is asked of one domain: the fields of a `tenure.domain_ask` that its verb has.
+#[derive(Default)]
+pub(super) struct Ask<'a> {
+    pub(super) name: &'a str,
+    pub(super) at_offset: Option<u64>,
+    pub(super) token: Option<Token>,
+    pub(super) holder: Option<&'a str>,
+    pub(super) lease_ms: Option<u64>,
+}
+
+/// A round as the functions read it, the text of a `tenure.domain_ask[]`; `None` if it asks nothing. JSON took a tenth longer.
+pub(super) fn asked<'a, Q>(round: &'a [(usize, Q)], one: impl Fn(&'a Q) -> Ask<'a>) -> Option<String> {
+    let mut text = String::from("{");
+    for (i, (_, question)) in round.iter().enumerate() {
+        let Ask { name, at_offset, token, holder, lease_ms } = one(question);
+        text.push_str(if i == 0 { "\"(" } else { ",\"(" });
+        quote(&mut text, Some(name));
+        number_or_null(&mut text, at_offset);
+        number_or_null(&mut text, token.map(|token| token.0));
+        text.push(',');
+        quote(&mut text, holder);
+        number_or_null(&mut text, lease_ms);
+        text.push_str(")\"");
+    }
+    text.push('}');
+    (!round.is_empty()).then_some(text)
+}
+
+/// A text within a row within an array: quoted, and escaped for both. Nothing at all is null.
+fn quote(text: &mut String, value: Option<&str>) {
+    let Some(value) = value else { return };
+    text.push_str("\\\"");
+    for c in value.chars() {
+        match c {
+            '"' => text.push_str("\\\"\\\""),
+            '\\' => text.push_str("\\\\\\\\"),
+            c => text.push(c),
+        }
+    }
+    text.push_str("\\\"");
+}
+
+fn number_or_null(text: &mut String, value: Option<impl Display>) {
+    text.push(',');
+    if let Some(value) = value {
+        // Writing to a text does not fail.
+        let _ = write!(text, "{value}");
+    }
 }
 
 pub(super) fn refused(word: &str) -> Result<Refused> {

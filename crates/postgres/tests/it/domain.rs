@@ -145,9 +145,9 @@ async fn i21_a_domain_made_after_the_look_is_not_written_unlocked() {
     let slow = connect(database.url()).await;
     slow.batch_execute("set application_name = 'slow'").await.unwrap();
     let late = [
-        r#"select word from tenure.domain_succeed('[{"name": "a", "token": 1}]')"#,
-        r#"select word from tenure.domain_heartbeat('[{"name": "a", "token": 1}]')"#,
-        r#"select word from tenure.domain_each('fail', '[{"name": "a", "token": 1}, {"name": "a", "token": 1}]')"#,
+        r#"select word from tenure.domain_succeed('{"(a,,1,,)"}')"#,
+        r#"select word from tenure.domain_heartbeat('{"(a,,1,,)"}')"#,
+        r#"select word from tenure.domain_each('fail', '{"(a,,1,,)","(a,,1,,)"}')"#,
     ];
     for late in late {
         hand.batch_execute("truncate tenure.domain restart identity; select pg_advisory_lock(21)").await.unwrap();
@@ -193,9 +193,9 @@ async fn d6_many_offsets_of_one_domain_in_one_call_write_its_row_once() {
         let before = hand.query_one(work, &[]).await.unwrap();
         let each = "select count(*) filter (where word in ('ENQUEUED', 'SKIPPED'))
                       from tenure.domain_each($1::text,
-                           (select jsonb_agg(jsonb_build_object('name', 'd', 'at_offset', o) order by n)
+                           (select array_agg(row('d', o, null, null, null)::tenure.domain_ask order by n)
                               from unnest($2::bigint[]) with ordinality as o(o, n))
-                           || '[{\"name\": \"other\", \"at_offset\": 3}]')";
+                           || row('other', 3, null, null, null)::tenure.domain_ask)";
         let done: i64 = hand.query_one(each, &[&verb, &offsets]).await.unwrap().get(0);
         assert!(done >= 1_000, "{verb}: {done}");
         let after = hand.query_one(work, &[]).await.unwrap();
@@ -222,8 +222,8 @@ async fn d6_a_batch_reads_its_own_domains_however_many_there_are() {
     let calls = |offset: i32, from: i32, to: i32| {
         let asked = |offset: i32| {
             format!(
-                "(select jsonb_agg(jsonb_build_object('name', 'd' || n, 'at_offset', {offset}, 'lease_ms', 60000, 'token',
-                            (select d.last_token from tenure.domain d where d.name = 'd' || n)) order by n)
+                "(select array_agg(row('d' || n, {offset}, (select d.last_token from tenure.domain d where d.name = 'd' || n),
+                                       null, 60000)::tenure.domain_ask order by n)
                     from generate_series({from}, {to}) n)"
             )
         };
@@ -258,5 +258,23 @@ async fn d6_a_batch_reads_its_own_domains_however_many_there_are() {
             assert!(read < 5_000, "{read} rows were read for a hundred domains by {call}");
             hand.batch_execute("commit").await.unwrap();
         }
+    }
+}
+
+/// What is asked goes as text within a row within an array: no character of a name or a holder means anything there.
+#[tokio::test(flavor = "multi_thread")]
+async fn x_a_name_and_a_holder_of_any_characters_are_what_they_are() {
+    let database = database().await;
+    let store = PostgresStore::open(database.url()).await.unwrap();
+    let odd = [r#"a"b"#, r"a\b", r#"\""#, "a,b", "(a)", "{a}", " a ", "NULL", "'", "\\\\", "ключ", "a\tb", r#"""""#];
+    for (n, name) in odd.into_iter().enumerate() {
+        let acquire = Acquire { holder: Some(odd[odd.len() - 1 - n].into()), ..Acquire::new(name, 7) };
+        let Ok(Acquired::Acquired { token }) = store.domain_acquire(vec![acquire]).await.unwrap()[0] else {
+            panic!("{name:?}")
+        };
+        let found = store.domain(name).await.unwrap().unwrap();
+        let lease = found.lease.unwrap();
+        assert_eq!((&*found.name, lease.offset, lease.holder.as_deref()), (name, 7, Some(odd[odd.len() - 1 - n])));
+        assert!(store.domain_succeed(vec![Held::new(name, token)]).await.unwrap()[0].is_ok(), "{name:?}");
     }
 }

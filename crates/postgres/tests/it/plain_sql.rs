@@ -267,7 +267,7 @@ async fn l8_acts_in_plain_sql_name_the_role_that_opened_the_session() {
          select tenure.new_epoch();
          select tenure.operate_all(array[{job}], array['cancel'], array[null]);
          select tenure.operate_patiently({job}, 'retry', null);
-         select tenure.domain_each('skip', jsonb_build_array(jsonb_build_object('name', 'd', 'at_offset', 1)));
+         select tenure.domain_each('skip', array[row('d', 1, null, null, null)::tenure.domain_ask]);
          select tenure.domain_change('d', '{{max_retries}}', 0, null);
          select tenure.cancel_sync({sync}, null);
          select tenure.operate_run({run}, 'cancel', null, null, null, null, null);"

@@ -127,7 +127,7 @@ async fn the_worker_role_may_call_the_verbs_of_workers_and_no_others() {
             "select tenure.recover(1, null)",
             "select tenure.new_epoch()",
             "select tenure.cancel_sync(1, null)",
-            "select tenure.domain_each('skip', jsonb_build_array(jsonb_build_object('name', 'd', 'at_offset', 1)))",
+            "select tenure.domain_each('skip', array[row('d', 1, null, null, null)::tenure.domain_ask])",
             "select tenure.remove_schedule('s')",
             "select tenure.prune_runs(1, 0)",
             "select tenure.enqueue_given('{q}', '{k}', '{1}', '{0}', '{now}', '{1}', null, null, null, null, null, null, null)",
@@ -178,8 +178,7 @@ async fn what_a_worker_sends_past_the_library_is_checked() {
         ),
         "select tenure.finish_sync(1, 'h', 'w', 1, 'give_up', null, null, null, false)".to_owned(),
         format!("select tenure.heartbeat(array[1], array['w'], array[{token}], array['nope'], array[null])"),
-        "select tenure.domain_in_turn('skip', jsonb_build_array(jsonb_build_object('name', 'd', 'at_offset', 1)))"
-            .to_owned(),
+        "select tenure.domain_in_turn('skip', array[row('d', 1, null, null, null)::tenure.domain_ask])".to_owned(),
         r#"select tenure.start_run('p', 1, '1', '[{"name": "a"}]', null)"#.to_owned(),
         "select tenure.plan_sync('m', 0, null, 1, null, array['h'], array['{'])".to_owned(),
     ] {
