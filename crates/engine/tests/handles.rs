@@ -1,27 +1,20 @@
 //! Handles, builders and held units, on every store.
 
+mod support;
+
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
+use support::everywhere;
 use tenure::domain::{Acquired, FailedTry, Succeeded};
 use tenure::pipeline::{Definition, NewSegment, RunStatus, Stage};
 use tenure::prelude::*;
 use tenure::sync::{NewChunk, State, Synced};
 use tenure::{Error, KeyHolder, LostReason, NewJob, Refused, Status, Time};
-use tenure_testing::TestDatabase;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize, Job)]
 #[job(kind = "resize", queue = "images")]
 struct Resize {
     asset: u64,
-}
-
-async fn everywhere(check: impl AsyncFn(Tenure)) {
-    check(Tenure::open("memory:").await.unwrap()).await;
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("tenure.db");
-    check(Tenure::open(&format!("sqlite:{}", file.display())).await.unwrap()).await;
-    let database = TestDatabase::create().await.unwrap();
-    check(Tenure::open(database.url()).await.unwrap()).await;
 }
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);

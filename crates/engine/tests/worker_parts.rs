@@ -1,9 +1,12 @@
 //! One worker for all faces: one name, one state, one grace, one report; and what it refuses before it begins.
 
+mod support;
+
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use support::everywhere;
 use tenure::domain::{Work, offsets};
 use tenure::pipeline::artifacts::InMemory;
 use tenure::pipeline::{Definition, RunStatus, Stage, StageContext};
@@ -11,7 +14,7 @@ use tenure::prelude::*;
 use tenure::sync::{ChunkContext, NewChunk, State};
 use tenure::testing::{Doomed, TestEngine};
 use tenure::{Error, Status};
-use tenure_testing::TestDatabase;
+use tokio::sync::Notify;
 
 #[derive(Serialize, Deserialize, Job)]
 #[job(kind = "add", queue = "sums")]
@@ -57,16 +60,6 @@ fn stages(tenure: &Tenure) -> tenure::pipeline::Stages {
     tenure.stages("mirror").artifacts(InMemory::default()).handle("fetch", fetch).handle("store", fetch)
 }
 
-/// All stores, each empty.
-async fn everywhere(check: impl AsyncFn(Tenure)) {
-    check(Tenure::open("memory:").await.unwrap()).await;
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("tenure.db");
-    check(Tenure::open(&format!("sqlite:{}", file.display())).await.unwrap()).await;
-    let database = TestDatabase::create().await.unwrap();
-    check(Tenure::open(database.url()).await.unwrap()).await;
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn one_worker_does_jobs_stages_chunks_and_offsets_under_one_name() {
     everywhere(async |tenure| {
@@ -96,15 +89,19 @@ async fn upkeep_runs_beside_the_work_and_all_parts_leave_together() {
     everywhere(async |tenure| {
         tenure.apply(mirror()).await.unwrap();
         let run = tenure.pipeline("mirror").start(3_u32).await.unwrap();
-        let worker = tenure.worker().state(Owners::default()).handle(add);
-        let worker = worker.stages(stages(&tenure)).chunks("orders", copy);
-        // Only an orchestrator makes the stages ready; only a pass that is planned meanwhile has chunks.
+        let copied = Arc::new(Notify::new());
+        let copying = copied.clone();
+        let worker = tenure.worker().state(Owners::default()).handle(add).stages(stages(&tenure));
+        let worker = worker.chunks("orders", move |cx| {
+            copying.notify_one();
+            copy(cx)
+        });
+        // Only an orchestrator makes the stages ready; only a pass that is planned meanwhile has chunks. A handler that has
+        // begun is waited for.
         let all_done = async {
             run.wait().await.unwrap();
-            let sync = tenure.matrix("orders").plan([NewChunk::new("a")]).await.unwrap().id;
-            while tenure.sync(sync).info().await.unwrap().sync.state != State::Completed {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
+            tenure.matrix("orders").plan([NewChunk::new("a")]).await.unwrap();
+            copied.notified().await;
         };
         let report = tokio::time::timeout(Duration::from_secs(60), worker.run_until(all_done)).await;
         assert_eq!(report.expect("all leave").unwrap().completed, 3);

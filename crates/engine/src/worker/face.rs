@@ -4,6 +4,7 @@
 use super::context::{Context, Terms};
 use super::handler::Task;
 use super::outcome::{Outcome, Stop};
+use super::parts::Part;
 use super::{Report, Worker};
 use crate::heart::{Hold, Leases, NOT_KEPT, Span};
 use crate::outage::OfStore;
@@ -152,4 +153,19 @@ pub trait Face: Send + Sync + Sized + 'static {
 }
 
 /// A face whose worker has all its handlers before it runs.
-pub trait Standing: Face {}
+pub trait Standing: Face {
+    /// What works beside it, taken out of it: other faces of the same worker.
+    fn beside(&mut self) -> Vec<Part> {
+        Vec::new()
+    }
+
+    /// Whether it has nothing to do of its own.
+    fn is_idle(&self) -> bool {
+        false
+    }
+
+    /// Whether upkeep runs beside the work.
+    fn keeps_up(&self) -> bool {
+        false
+    }
+}

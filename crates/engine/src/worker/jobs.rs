@@ -1,10 +1,10 @@
 //! Jobs, as a worker has them.
 
 use super::context::{Context, Terms};
-use super::face::{Ask, Claimed, Face, Offer};
+use super::face::{Ask, Claimed, Face, Offer, Standing};
 use super::handler::{Handlers, Task};
 use super::outcome::{self, Outcome};
-use super::parts::Beside;
+use super::parts::{Beside, Part};
 use super::{QueueShare, Report, Worker};
 use crate::Result;
 use crate::clock::Moment;
@@ -189,6 +189,20 @@ impl Face for Jobs {
             (Act::Release, Ok(_)) => &mut report.released,
         };
         *counted += 1;
+    }
+}
+
+impl Standing for Jobs {
+    fn beside(&mut self) -> Vec<Part> {
+        self.beside.take()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.handlers.is_empty()
+    }
+
+    fn keeps_up(&self) -> bool {
+        self.upkeep
     }
 }
 

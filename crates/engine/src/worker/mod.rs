@@ -287,49 +287,12 @@ impl<F: Standing> Worker<F> {
         shutdown: impl Future<Output = ()>,
         now: impl Future<Output = ()>,
     ) -> Result<Report> {
-        self.prepare()?;
-        let heart = self.heart().await?;
-        self.work(Some(heart), shutdown, now).await
-    }
-
-    /// Works until SIGINT or SIGTERM; a second one does not wait for handlers.
-    pub async fn run_until_signalled(self) -> Result<Report> {
-        let (first, second) = crate::signals::two()?;
-        self.run_until_either(first, second).await
-    }
-
-    /// Ends by itself when nothing is due any more.
-    #[must_use]
-    pub fn until_idle(mut self) -> Worker<F> {
-        self.plan.drain = true;
-        self
-    }
-
-    /// Works until nothing is due any more: for tests, and for work run by another scheduler.
-    pub async fn drain(self) -> Result<Report> {
-        self.until_idle().run_until(std::future::pending()).await
-    }
-}
-
-impl Worker {
-    /// Works until `shutdown`; then stops claiming, gives back what has not begun, and lets handlers end within the
-    /// grace before they are told to stop.
-    pub async fn run_until(self, shutdown: impl Future<Output = ()>) -> Result<Report> {
-        self.run_until_either(shutdown, std::future::pending()).await
-    }
-
-    /// The same, and from `now` on waits for no handler: they are dropped and their work given back.
-    pub async fn run_until_either(
-        mut self,
-        shutdown: impl Future<Output = ()>,
-        now: impl Future<Output = ()>,
-    ) -> Result<Report> {
         let ((leave, _), (leave_now, _)) = (watch::channel(false), watch::channel(false));
         let shared = Shared::of(&self, &leave, &leave_now);
         let tenure = self.terms.tenure.clone();
-        let (upkeep, beside) = (self.face.upkeep && !self.plan.drain, self.face.beside.take());
-        let mut parts: Vec<_> = beside.into_iter().map(|part| part(shared.clone())).collect();
-        if parts.is_empty() || !self.face.handlers.is_empty() {
+        let upkeep = self.face.keeps_up() && !self.plan.drain;
+        let mut parts: Vec<_> = self.face.beside().into_iter().map(|part| part(shared.clone())).collect();
+        if parts.is_empty() || !self.face.is_idle() {
             self.prepare()?;
             let heart = self.heart().await?;
             parts.push(Box::pin(async move {
@@ -353,7 +316,7 @@ impl Worker {
 
     /// Ends by itself when nothing is due any more.
     #[must_use]
-    pub fn until_idle(mut self) -> Worker {
+    pub fn until_idle(mut self) -> Worker<F> {
         self.plan.drain = true;
         self
     }
@@ -362,7 +325,9 @@ impl Worker {
     pub async fn drain(self) -> Result<Report> {
         self.until_idle().run_until(std::future::pending()).await
     }
+}
 
+impl Worker {
     /// Whether [upkeep](Tenure::upkeep) (recovery, schedules, the orchestrator, pruning) runs beside the work, as it does
     /// unless this switches it off. Any number of workers may do it.
     #[must_use]

@@ -32,7 +32,7 @@ impl Beside {
 
 /// What the parts of a worker share.
 #[derive(Clone)]
-pub(crate) struct Shared {
+pub struct Shared {
     terms: Terms,
     concurrency: usize,
     grace: Duration,
